@@ -6,18 +6,28 @@ import { define } from './vite.config.ts';
 
 /** Needs a process of its own: what other files leave in it, or have made ready, would count. */
 const MEASURES_ITSELF = /process\.(memoryUsage|cpuUsage|getActiveResourcesInfo|on\('worker')/;
-const alone = globSync('{src,web,test}/**/*.test.ts').filter(file =>
-  MEASURES_ITSELF.test(readFileSync(file, 'utf8')),
-);
+/** Spends most of its time on programs that it starts. */
+const STARTS_PROGRAMS = /'(node:child_process|.*(-fixture|\/repository|\/sandboxes|\/stdio-rig)\.ts)'/;
 
-const project = (name: string, { include, isolate }: { include: string[]; isolate: boolean }) => ({
+const filesWith = (pattern: RegExp, files: string): string[] =>
+  globSync(files).filter(file => pattern.test(readFileSync(file, 'utf8')));
+const alone = filesWith(MEASURES_ITSELF, '{src,web,test}/**/*.test.ts');
+const programs = filesWith(STARTS_PROGRAMS, '{src,web}/**/*.test.ts');
+
+interface Files {
+  include: string[];
+  exclude?: string[];
+  isolate: boolean;
+}
+
+const project = (name: string, { include, exclude = [], isolate }: Files) => ({
   // The build writes the version into programs; here it is in no program.
   define: { ...define, SQUAD_VERSION: '"0.0.0-test"' },
   test: {
     name,
     include,
     // Those with the real agent CLIs are in vitest.engines.config.ts.
-    exclude: ['test/engines/**/*.engine.test.ts', ...(isolate ? [] : [...alone, 'test/web/**'])],
+    exclude: ['test/engines/**/*.engine.test.ts', ...exclude],
     tags: tagNames().map(tag => ({ name: tag })),
     env: { NODE_COMPILE_CACHE: COMPILE_CACHE },
     pool: 'forks' as const,
@@ -37,8 +47,17 @@ export default defineConfig({
     maxWorkers: 3,
     projects: [
       // Files take turns in a few processes: a new process for each file would import the same modules again.
-      project('unit', { include: ['src/**/*.test.ts', 'web/**/*.test.ts'], isolate: false }),
-      project('whole', { include: ['test/**/*.test.ts'], isolate: false }),
+      project('unit', {
+        include: ['src/**/*.test.ts', 'web/**/*.test.ts'],
+        exclude: [...alone, ...programs],
+        isolate: false,
+      }),
+      project('programs', { include: programs, exclude: alone, isolate: false }),
+      project('whole', {
+        include: ['test/**/*.test.ts'],
+        exclude: [...alone, 'test/web/**'],
+        isolate: false,
+      }),
       project('alone', { include: alone, isolate: true }),
       // A run with several browsers in one process ended without a word.
       project('web', { include: ['test/web/**/*.test.ts'], isolate: true }),

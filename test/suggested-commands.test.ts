@@ -73,20 +73,22 @@ const ADVICE: Record<string, (name: string) => string | Promise<string>> = {
   'the file of a subagent': name => {
     const finding = { severity: 'error', path: '', line: 1, column: 1, message: 'wrong' } as const;
     const found = [{ ...finding, code: 'CONFIG_INVALID', suggestion: null } as const];
-    return errorOf(name, found).suggestions.at(-1)!.replace('Check it with: ', '');
+    return errorOf(name, found)
+      .suggestions.at(-1)!
+      .replace(/^.*?`(.*)`\.$/s, '$1');
   },
   'an id of a question': name => answerHint({ id: name as never, choices: [], fields: [] }),
   'a bare repository': async name => {
     const bare = join(folder, 'bare', name);
     for (const part of ['HEAD', 'objects', 'refs']) mkdirSync(join(bare, part), { recursive: true });
     const [advice] = (await noRepository(bare)).suggestions;
-    return /: (git .*), then/.exec(advice!)![1]!;
+    return /`(git .*)`, then/s.exec(advice!)![1]!;
   },
   'the repository of a branch in the way': name => {
     try {
       refuseTaken('squad/coder/run_1', new Map([['refs/heads/squad', '1']]), name);
     } catch (thrown) {
-      return (thrown as SquadError).suggestions[0]!.replace('Rename it: ', '');
+      return (thrown as SquadError).suggestions[0]!.replace(/^.*?`(.*)`\.$/s, '$1');
     }
     throw new Error('It was not refused');
   },

@@ -14,7 +14,10 @@ export interface Pressed {
   altKey: boolean;
 }
 
-/** The step of a key press; null: a modifier alone, or a combination with Alt, which belongs to the system. Ctrl and ⌘ are equal. */
+/**
+ * The step of a key press. Null: a modifier alone, or a combination with Alt, which belongs to the system. Ctrl and ⌘
+ * count as the same.
+ */
 export function stepPressed({ key, ctrlKey, metaKey, altKey }: Pressed): string | null {
   if (altKey || key === 'Control' || key === 'Meta' || key === 'Shift' || key === 'Alt') return null;
   const name = key === ' ' ? 'space' : key.length > 1 ? key.toLowerCase() : key;

@@ -2,12 +2,12 @@ import { useEffect, useRef } from 'preact/hooks';
 import { matchOf, stepPressed } from './key-names.ts';
 
 export interface Binding {
-  /** `j`, `g r`, `ctrl+k`, `enter`. */
+  /** Key or sequence, like `j`, `g r`, `ctrl+k`, `enter`. */
   key: string;
   /** Description of the action, shown in the help and the palette. */
   what: string;
   run(): void;
-  /** Repeats while the key is held down; only for keys that move. */
+  /** True: the action repeats while the key is held down; only for keys that move. */
   repeats?: true;
   /** While this returns false, the key is free for other bindings. */
   when?: () => boolean;
@@ -90,7 +90,7 @@ function onHeld(event: KeyboardEvent, step: string): void {
 
 const wholeMatch = (keys: Binding[]) => keys.find(({ key }) => matchOf(key, pressed) === 'whole');
 
-/** The presses so far match no sequence: try the last press alone. */
+/** The presses so far match no sequence, so the last press is tried alone. */
 function afresh(keys: Binding[], step: string): Binding | undefined {
   if (keys.some(({ key }) => matchOf(key, pressed) === 'begins')) return undefined;
   pressed = [step];

@@ -98,7 +98,7 @@ export class HttpPeers {
 const UNKNOWN_PROCESS: Refusal = {
   status: 403,
   code: 'NOT_ALLOWED',
-  message: 'Squad cannot see which process sent this request, and an agent may have this token',
+  message: 'Squad cannot tell which process sent this request, so the token in it is not accepted',
   suggestions: [
     'Keep the connection open until the answer arrives. Processes that hide their open files are refused.',
   ],

@@ -233,7 +233,10 @@ const listens = ({ method, headers }: IncomingMessage): boolean =>
 /** A request has no folder and no environment of its own: it names the workspace, and agents get the saved environment. */
 function userOverHttp({ headersDistinct }: IncomingMessage): Caller {
   const { 'squad-workspace': workspaces = [], 'squad-client': clients = [] } = headersDistinct;
-  if (workspaces.length > 1) throw new SquadError('INVALID_INPUT', 'More than one Squad-Workspace header');
+  if (workspaces.length > 1)
+    throw new SquadError('INVALID_INPUT', 'The request has more than one Squad-Workspace header', {
+      suggestions: ['Send exactly one: "Squad-Workspace: /absolute/path".'],
+    });
   const [client = ''] = clients;
   return {
     // That name is reserved for terminals on the socket.
@@ -254,6 +257,10 @@ function workspaceIn(header: string): string {
   if (encoded === undefined) return Buffer.from(header, 'latin1').toString('utf8');
   const path = percentDecoded(encoded);
   if (path === null)
-    throw new SquadError('INVALID_INPUT', 'The Squad-Workspace header is not percent-encoded UTF-8');
+    throw new SquadError('INVALID_INPUT', 'The Squad-Workspace header is not percent-encoded UTF-8', {
+      suggestions: [
+        'Send the path with its bytes in percent encoding, for example "utf-8\'\'/home/me/caf%C3%A9".',
+      ],
+    });
   return path;
 }

@@ -58,7 +58,9 @@ function checkFolder(directory: string): void {
       : found === 'ENOENT'
         ? 'does not exist'
         : `cannot be entered (${found})`;
-  throw new SquadError('CWD_MISSING', `The folder of the run ${why}: ${directory}`);
+  throw new SquadError('CWD_MISSING', `The folder of the run ${why}: ${directory}`, {
+    suggestions: ['Make the folder available again, then retry the run.'],
+  });
 }
 
 function statOf(path: string): Stats | string {
@@ -88,7 +90,7 @@ async function restoreBranch(
   if (await wasDropped(run, worktree, store)) return null;
   throw new SquadError(
     'WORKTREE_MISSING',
-    `The work tree of run ${run.id} and its branch ${worktree.branch} are gone, so the run cannot continue. If you know a commit of the branch: git branch ${shellWord(worktree.branch)} COMMIT in ${worktree.repository}, then reply to the run.`,
+    `The work tree of run ${run.id} and its branch ${worktree.branch} are gone, so the run cannot continue. If you know a commit of the branch, run \`git branch ${shellWord(worktree.branch)} COMMIT\` in ${worktree.repository}, then reply to the run.`,
   );
 }
 
@@ -110,7 +112,9 @@ function recreationNote({ branch }: Worktree, { saved }: WorktreeRemains, restor
       ? `The work tree was gone and was created again from its branch ${branch}. Uncommitted changes are not in it.`
       : `The work tree and its branch ${branch} were gone. Both were created again from the commit that was reviewed last (${restoredAt.slice(0, 12)}). Later changes are not in it.`,
     ...(newest
-      ? [`Changes saved from the old work tree are in ${newest}: git checkout ${shellWord(newest)} -- .`]
+      ? [
+          `Changes saved from the old work tree are in ${newest}: \`git checkout ${shellWord(newest)} -- .\` restores them.`,
+        ]
       : []),
   ].join(' ');
 }

@@ -1,15 +1,15 @@
-/** The two clocks of a process. Code that decides takes one as an argument, so that tests can set it. */
+/** The two clocks of a process. Code that makes decisions takes a clock as an argument, so that tests can set it. */
 export interface Clock {
   /** Milliseconds since 1970, for records and for calendar days. A person or a time server may set this clock at any moment. */
   now(): number;
-  /** Milliseconds that only grow, for limits and timeouts. They mean nothing in another process. */
+  /** Milliseconds that never decrease, for limits and timeouts. They have no meaning in another process. */
   monotonic(): number;
 }
 
-/** setTimeout's own ceiling; a longer time is reached in steps. */
+/** Maximum delay of setTimeout; longer delays are reached in steps. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** One timer for the nearest of many times. It keeps nothing alive. */
+/** One timer for many scheduled times. It does not keep the process alive. */
 export class Alarms<K> {
   private readonly clock: Clock;
   private readonly ring: (key: K) => void;
@@ -21,7 +21,7 @@ export class Alarms<K> {
     this.ring = ring;
   }
 
-  /** In so many milliseconds, in place of the time it had; null: none. */
+  /** Schedules the key in this many milliseconds and replaces its previous time; null removes it. */
   set(key: K, inMs: number | null): void {
     if (inMs === null) this.times.delete(key);
     else this.times.set(key, this.clock.monotonic() + inMs);
@@ -44,7 +44,7 @@ export class Alarms<K> {
 
   private due(): void {
     const now = this.clock.monotonic();
-    // On a busy machine several timers are due at once; run them in order.
+    // On a busy machine several times may be due at once; they run in order.
     const due = [...this.times]
       .filter(([, at]) => at <= now)
       .sort(([, one], [, other]) => one - other)
@@ -55,7 +55,10 @@ export class Alarms<K> {
   }
 }
 
-/** Timers that do not depend on the wall clock, so that a machine that slept or whose clock was set starts no storm of retries. */
+/**
+ * Timers that do not depend on the wall clock, so that a machine that was asleep, or whose clock was set, does not
+ * cause a burst of retries.
+ */
 export interface Timers {
   /** Returns a function that cancels the timer. */
   after(ms: number, run: () => void): () => void;
@@ -69,7 +72,7 @@ export const realTimers: Timers = {
   },
 };
 
-/** Settles when the promise settles or the time is over, whichever is first. Never rejects. */
+/** Resolves when the promise settles or the time is over, whichever comes first. Never rejects. */
 export function waitAtMost(timers: Timers, ms: number, wait: Promise<unknown>): Promise<void> {
   return new Promise(resolve => {
     const cancel = timers.after(ms, resolve);
@@ -81,7 +84,7 @@ export function waitAtMost(timers: Timers, ms: number, wait: Promise<unknown>): 
   });
 }
 
-/** The value, or null when the time is over. */
+/** Resolves with the value, or with null when the time is over. */
 export async function within<T>(wait: Promise<T>, ms: number): Promise<T | null> {
   const { promise: late, resolve } = Promise.withResolvers<null>();
   const cancel = realTimers.after(ms, () => resolve(null));
@@ -108,7 +111,7 @@ export function withTimeout<T>(
   });
 }
 
-/** One timer for everything that has to check a file regularly. It never keeps the process alive. */
+/** One timer for all regular checks of files. It never keeps the process alive. */
 export function createTicker(intervalMs: number): (check: () => void) => () => void {
   const checks = new Set<() => void>();
   let timer: NodeJS.Timeout | null = null;

@@ -6,7 +6,10 @@ export function diffFiles(text: string): { path: string; body: string }[] {
     .map(body => ({ path: pathOf(body), body }));
 }
 
-/** A header has the old and the new name of a file. Git quotes names with control characters. */
+/**
+ * The path of a file in its diff header. The header contains the old and the new name, and git quotes names with
+ * control characters.
+ */
 function pathOf(body: string): string {
   const header = body.slice(0, body.indexOf('\n'));
   return / "?b\/(.*?)"?$/.exec(header)?.[1] ?? header.replace('diff --git ', '');

@@ -1,7 +1,7 @@
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Undefined, which no JSON is, for text that is not JSON. */
+/** Returns undefined, which no JSON text can mean, for text that is not JSON. */
 export function tryParseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -10,7 +10,7 @@ export function tryParseJson(text: string): unknown {
   }
 }
 
-/** JSON in which the order of keys makes no difference. For values that came as JSON: a cycle would have no end. */
+/** JSON with sorted keys. Only for values that came from JSON: a cycle would never end. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';

@@ -1,4 +1,4 @@
-/** Runs work of one key in the order it came, each after the one before has ended, however that ended. */
+/** Runs work of the same key in order of arrival; each starts after the previous one has ended, even if that failed. */
 export class KeyedQueue<K> {
   private readonly last = new Map<K, Promise<unknown>>();
 
@@ -16,7 +16,7 @@ export class KeyedQueue<K> {
     return result;
   }
 
-  /** Settles when nothing is under way. */
+  /** Resolves when no work is in progress. */
   async idle(): Promise<void> {
     while (this.last.size > 0) await Promise.all(this.last.values());
   }

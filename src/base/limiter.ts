@@ -1,6 +1,6 @@
 import type { Timers } from './clock.ts';
 
-/** Runs so many at once; the others wait, in the order they came. */
+/** Limits how much work runs at once; the rest waits in order of arrival. */
 export class Limiter {
   readonly #max: number;
   readonly #waiting = new Set<() => void>();
@@ -10,7 +10,7 @@ export class Limiter {
     this.#max = max;
   }
 
-  /** Rejects with the signal's reason if it is aborted before there is room. */
+  /** Rejects with the signal's reason if it aborts before there is room. */
   async run<T>(act: () => Promise<T>, signal: AbortSignal): Promise<T> {
     await this.#enter(signal);
     try {
@@ -36,7 +36,7 @@ export class Limiter {
     await promise.finally(() => signal.removeEventListener('abort', giveUp));
   }
 
-  /** The next one gets the place at once, so that nobody who comes meanwhile can take it. */
+  /** The next waiter gets the place at once, so that no newcomer can take it. */
   #leave(): void {
     const [next] = this.#waiting;
     if (next) {
@@ -46,10 +46,13 @@ export class Limiter {
   }
 }
 
-/** A start that takes longer hangs rather than works. It continues, but the next start does not wait for it. */
+/** A start that takes longer than this probably hangs. It continues, but the next start does not wait for it. */
 const COUNTED_MS = 3_000;
 
-/** Runs a limited number of starts at once, the rest in the order they came: many cold starts must not take the whole machine. */
+/**
+ * Limits how many starts run at once, because many cold starts would use the whole machine. The rest waits in order of
+ * arrival.
+ */
 export class StartLimit {
   readonly #max: number;
   readonly #timers: Timers;
@@ -68,7 +71,7 @@ export class StartLimit {
     const giveBack = () => {
       if (!isCounted) return;
       isCounted = false;
-      // The next waiter takes the place over, so that nobody slips in between.
+      // The next waiter takes the place at once, so that no newcomer can take it.
       const next = this.#waiting.shift();
       if (next === undefined) this.#running -= 1;
       else next();

@@ -1,21 +1,24 @@
 const NEWLINE = 10;
-/** Enough to recognise a long line by how it begins or ends. */
+/** Number of bytes that are enough to recognise a long line by its beginning or end. */
 const EDGE_BYTES = 1024;
 
 export interface LineReader {
   line(bytes: Buffer): void;
-  /** Part of a line over the limit, as it comes. The last part may be empty. */
+  /** Called with parts of a line over the limit as they arrive. The last part may be empty. */
   piece?(bytes: Buffer, isLast: boolean): void;
 }
 
 export interface SplitOptions {
-  /** Longer lines are not kept in memory but passed on in pieces. */
+  /** Maximum length of a line. Longer lines are not kept in memory but passed on in pieces. */
   maxBytes: number;
-  /** Lines come with the newline that ends them. */
+  /** True: lines include the newline that ends them. */
   keepsNewline?: boolean;
 }
 
-/** Cuts a byte stream into lines, at newlines and nothing else. A newline is never part of another character, so each line can be decoded alone. */
+/**
+ * Splits a byte stream into lines, only at newlines. In UTF-8 a newline is never part of another character, so each
+ * line can be decoded alone.
+ */
 export class LineSplitter {
   readonly #maxBytes: number;
   readonly #keepsNewline: boolean;
@@ -39,7 +42,9 @@ export class LineSplitter {
     if (from < chunk.length) this.#take(chunk.subarray(from), false);
   }
 
-  /** Bytes are missing here: the rest of this line is passed on in pieces, like that of a long one. */
+  /**
+   * Must be called when bytes are missing: the rest of the current line is then passed on in pieces, like a long line.
+   */
   skipLine(): void {
     this.#reset(true);
   }
@@ -52,7 +57,7 @@ export class LineSplitter {
   #take(part: Buffer, isEnd: boolean): void {
     const isLong = this.#isLong || this.#size + part.length > this.#maxBytes;
     if (!isLong && !isEnd) {
-      // Copied: readers of files use their buffer again.
+      // Copied, because readers of files reuse their buffer.
       this.#parts.push(Buffer.from(part));
       this.#size += part.length;
       return;
@@ -70,20 +75,20 @@ export class LineSplitter {
   }
 }
 
-/** Both ends of a line that was too long to keep, and its size so far. */
+/** Beginning and end of a line that was too long to keep, and its size so far. */
 export interface LineEdges {
   head: Buffer;
   tail: Buffer;
   bytes: number;
 }
 
-/** `LineReader.piece` for readers that need no more of a long line than its edges; called with each piece. */
+/** `LineReader.piece` for readers that need only the beginning and end of a long line. */
 export function edgesOfLongLine(
   onEdges: (edges: LineEdges, isLast: boolean) => void,
 ): Required<LineReader>['piece'] {
   let edges: LineEdges | null = null;
   return (piece, isLast) => {
-    // Copies, so that the chunks they came from can be freed.
+    // Copied, so that the chunks can be freed.
     const { head, tail, bytes } = edges ?? {
       head: Buffer.from(piece.subarray(0, EDGE_BYTES)),
       tail: Buffer.alloc(0),

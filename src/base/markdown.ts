@@ -1,16 +1,16 @@
 export interface MarkdownLine {
-  /** `head`: the YAML above the text, as a block of code: only at the very top of a file is it anything else. */
+  /** `head`: YAML frontmatter, treated as a block of code, because it has a meaning only at the very top of a file. */
   kind: 'head' | 'text' | 'blank' | 'heading' | 'code' | 'opens code' | 'comment';
   text: string;
-  /** 1 to 6 for a heading, else 0. */
+  /** Level of a heading, 1 to 6; otherwise 0. */
   level: number;
-  /** The line that closes the code or comment this one leaves open; null when none is open after it. */
+  /** The line that would close the code or comment that is open after this line; null when none is open. */
   closing: string | null;
 }
 
 /**
- * Reads what matters for cutting Markdown without breaking it: headings, fenced code and comments. Underlined headings
- * come back as `#` ones, and what the file never closes is closed at its end.
+ * Parses Markdown as far as needed to cut it without breaking it: headings, fenced code and comments. Underlined
+ * headings are converted to `#` headings, and code or comments that are never closed are closed at the end.
  */
 export function readMarkdown(text: string): MarkdownLine[] {
   const source = text.split(/\r\n|\n|\r/);
@@ -74,11 +74,11 @@ function headingOf(line: string): MarkdownLine | null {
   return headingLine(marks[1]!.length, /^#+$/.test(title) ? '' : title.replace(/\s#+$/, '').trim());
 }
 
-/** At any indent: code in a list item is indented as deep as the item. */
+/** At any indentation, because code in a list item is indented as deep as the item. */
 function fenceOf(line: string): string | null {
   const [, indent, fence] = /^([ \t]*)(`{3,}|~{3,})/.exec(line) ?? [];
   if (indent === undefined || fence === undefined) return null;
-  // With a backtick further on it is code within a line of text.
+  // With another backtick on the line it is inline code.
   const isInline = fence[0] === '`' && line.slice(indent.length + fence.length).includes('`');
   return isInline ? null : indent + fence;
 }
@@ -92,24 +92,24 @@ function closes(line: string, closing: string): boolean {
 
 function underlines(line: string, above: MarkdownLine | undefined): boolean {
   if (above?.kind !== 'text' || !/^ {0,3}(=+|-{3,})\s*$/.test(line)) return false;
-  // Under a list, a quote or a table it is a rule.
+  // Below a list, a quote or a table, dashes are a rule, not an underlined heading.
   return !/^\s*([-*+>|]|\d+[.)])/.test(above.text);
 }
 
 export interface Section {
   heading: MarkdownLine;
-  /** Up to the next heading, of whatever level. */
+  /** Lines up to the next heading of any level. */
   own: MarkdownLine[];
-  /** The sections below this one, at any depth. */
+  /** Sections below this one, at any depth. */
   below: Section[];
 }
 
 export interface Outline {
-  /** The one heading above all others, where there is one. */
+  /** The only heading of the highest level, if there is one. */
   title: MarkdownLine | null;
   /** Text before the first section. */
   opening: MarkdownLine[];
-  /** Every section in the order of the file, those below others too. */
+  /** Every section in the order of the file, including those below others. */
   sections: Section[];
 }
 
@@ -134,13 +134,13 @@ export function outline(source: readonly MarkdownLine[]): Outline {
     : { title: null, opening, sections };
 }
 
-/** The sections that lie in no other. */
+/** Sections that are not inside another section. */
 export function topSections({ sections }: Outline): Section[] {
   const inner = new Set(sections.flatMap(({ below }) => below));
   return sections.filter(section => !inner.has(section));
 }
 
-/** A section as it stands in the file. */
+/** All lines of a section, including the sections below it. */
 export const wholeSection = (section: Section): MarkdownLine[] =>
   [section, ...section.below].flatMap(({ heading, own }) => [heading, ...own]);
 
@@ -149,7 +149,7 @@ export interface ExcerptSize {
   bytes: number;
 }
 
-/** The first blocks of some text, whole lines only, with a line that says when there was more. */
+/** The first blocks of a text in whole lines, with a line that says whether there was more. */
 export function excerpt(lines: readonly MarkdownLine[], size: ExcerptSize): MarkdownLine[] {
   const taken: MarkdownLine[] = [];
   let bytes = 0;
@@ -160,7 +160,7 @@ export function excerpt(lines: readonly MarkdownLine[], size: ExcerptSize): Mark
     if (taken.length >= size.lines || (taken.length > 0 && bytes > size.bytes))
       return shortened(taken, whole);
     taken.push(line);
-    // Inside a block of code there is no place to stop.
+    // Inside a block of code the text cannot be cut.
     if (line.closing === null) whole = taken.length;
   }
   return withoutBlankEnd(taken);

@@ -2,19 +2,25 @@
 const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cs}\p{Default_Ignorable_Code_Point}\u2028\u2029\ufff9-\ufffb]/u;
 const EVERY_HIDDEN = new RegExp(HIDDEN, 'gu');
 const JOINERS = '\u200c\u200d';
-/** Scripts that need a joiner for their spelling have no capitals; and one emoji can be made of several. */
+/**
+ * Scripts whose spelling needs a joiner have no capitals. Besides, one emoji can consist of several characters with
+ * joiners.
+ */
 const BEFORE_JOINER =
   /(?:(?!\p{Default_Ignorable_Code_Point})[\p{Lo}\p{M}\p{Extended_Pictographic}\p{Emoji_Modifier}]|\p{Extended_Pictographic}\ufe0f)$/u;
 const AFTER_JOINER = /^(?!\p{Default_Ignorable_Code_Point})[\p{Lo}\p{M}\p{Extended_Pictographic}]/u;
-/** U+FE00 to U+FE0F choose a style of the symbol or letter before them. After a digit only as part of a keycap. */
+/**
+ * U+FE00 to U+FE0F select a style of the symbol or letter before them; after a digit they are only valid as part of a
+ * keycap.
+ */
 const STYLED = /(?!\p{Default_Ignorable_Code_Point})[\p{Lo}\p{So}\p{Sm}\p{Extended_Pictographic}]$/u;
 const KEYCAP = /[\d#*]\ufe0f\u20e3/u;
 const LINE_END = /\r\n/g;
 
 /**
- * Text with every character visible. A C0 control becomes its picture (ESC: ␛); any other character that a terminal or a browser
- * would obey or not draw becomes its code (`<U+202E>`). Nothing is left out. Tabs, newlines and CRLF stay ordinary, and so do the
- * joiners and style marks that emoji and some scripts are written with.
+ * Text with every character visible. A C0 control becomes its picture (ESC: ␛); any other character that a terminal or
+ * a browser would interpret or not draw becomes its code (`<U+202E>`). Nothing is left out. Tabs, newlines and CRLF
+ * stay unchanged, and so do joiners and style marks that emoji and some scripts need.
  */
 export function visibleText(text: string): string {
   return HIDDEN.test(text)
@@ -26,10 +32,10 @@ export function visibleText(text: string): string {
     : text;
 }
 
-/** The same on one line. */
+/** Like `visibleText`, on one line. */
 export const visibleLine = (text: string): string => visibleText(text).replace(/\s+/g, ' ').trim();
 
-/** Equal for texts that look alike in a program that draws all hidden characters the same. */
+/** Equal for texts that look the same in a program that draws all hidden characters alike. */
 export const visualKey = (text: string): string =>
   text.replace(EVERY_HIDDEN, '\ufffd').replace(/\s+/g, ' ').trim();
 
@@ -96,7 +102,7 @@ function hiddenCounts(text: string): Map<string, number> {
   return counts;
 }
 
-/** A joiner or style mark where writing needs one. */
+/** Whether a joiner or style mark is where spelling needs one. */
 function isOrdinary(char: string, at: number, whole: string): boolean {
   const before = whole.slice(Math.max(0, at - 3), at);
   if (JOINERS.includes(char))
@@ -111,7 +117,7 @@ function pictureOf(char: string): string {
   return code === 0x7f ? '\u2421' : `<${codeOf(char)}>`;
 }
 
-/** `U+202E`. */
+/** Formats like `U+202E`. */
 export const codeOf = (char: string): string =>
   `U+${char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`;
 
@@ -122,7 +128,7 @@ function nameOf(char: string): string {
   return name === undefined ? codeOf(char) : `${codeOf(char)} ${name}`;
 }
 
-/** The usual abbreviations, for the ones that are used to mislead. */
+/** Common abbreviations of characters that are used to mislead. */
 const NAMES: Record<string, string> = {
   ...{ 'U+0000': 'NUL', 'U+0007': 'BEL', 'U+0008': 'BS', 'U+000B': 'VT', 'U+000C': 'FF', 'U+000D': 'CR' },
   ...{ 'U+001B': 'ESC', 'U+007F': 'DEL', 'U+0085': 'NEL', 'U+0090': 'DCS', 'U+0098': 'SOS', 'U+009B': 'CSI' },
@@ -146,10 +152,10 @@ const NAMES: Record<string, string> = {
   },
 };
 
-/** A task can be megabytes; nobody needs more than this to find its first words. */
+/** Only this much of a text is read for its first line, because a task can have megabytes. */
 const LOOKED_AT = 4_000;
 
-/** Somebody's text as one line of at most `most` characters, with hidden characters shown. */
+/** Foreign text as one line of at most `most` characters, with hidden characters made visible. */
 export function oneLine(text: string, most: number): string {
   const line = visibleLine(text.slice(0, LOOKED_AT).toWellFormed());
   const characters = [...line];
@@ -162,7 +168,7 @@ export function oneLine(text: string, most: number): string {
         .trimEnd()}…`;
 }
 
-/** One line that is only text in Markdown, also in a cell of a table. */
+/** One line that Markdown shows as plain text, also in a table cell. */
 export function asMarkdownText(text: string, most: number): string {
   return (
     oneLine(text, most)
@@ -170,14 +176,14 @@ export function asMarkdownText(text: string, most: number): string {
       .replace(/</g, '&lt;')
       .replace(/>/g, '&gt;')
       .replace(/[\\`*[\]|~]/g, '\\$&')
-      // Inside a word it marks nothing, and ids and names are looked for as they are.
+      // Not escaped inside a word, where it has no meaning, so that ids and names can be searched for unchanged.
       .replace(/(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu, '\\_')
   );
 }
 
 const MAX_SUGGESTIONS = 3;
 
-/** The names someone may have meant, best first. */
+/** Similar names that may have been meant, best match first. */
 export function nearest(wanted: string, names: Iterable<string>): string[] {
   const word = wanted.toLowerCase();
   return [...new Set(names)]
@@ -193,14 +199,14 @@ const maxDistance = ({ length }: string): number => (length < 3 ? 1 : Math.max(2
 
 function distanceTo(word: string, name: string): number {
   const edits = editDistance(word, name);
-  // Half a name, typed from its start, is meant for that name however long the rest is.
+  // A typed prefix of a name is a match, however long the rest of the name is.
   const begun = word.length >= 2 && (name.startsWith(word) || word.startsWith(name));
   return begun ? Math.min(edits, 1) : edits;
 }
 
-/** Insert, delete, replace and swap of neighbours each cost one. */
+/** Number of edits: inserting, deleting, replacing and swapping neighbours count one each. */
 function editDistance(a: string, b: string): number {
-  // A far longer word cannot be near, and the table below is as big as both together.
+  // A much longer word is never similar, and the table below grows with both lengths.
   if (Math.abs(a.length - b.length) > 64) return Number.POSITIVE_INFINITY;
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);
@@ -219,13 +225,13 @@ function editDistance(a: string, b: string): number {
   return last[b.length]!;
 }
 
-/** SGR: colours and styles. It holds figures only, so leaving it out hides no words. */
+/** SGR sequences: colours and styles. They contain only numbers, so removing them hides no text. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: this is what is looked for
 const COLOURS = /\u001b\[[\d;:]*m/g;
 
 /**
- * Output of programs without its colours, which are no part of what it says. Only for views of output, where nobody decides
- * about the text; every other sequence stays, to be shown by `visibleText`.
+ * Output of programs without colours. Only for views of output, where nobody decides about the text; all other
+ * sequences stay and are made visible by `visibleText`.
  */
 export const withoutColours = (text: string): string =>
   text.includes('\u001b') ? text.replace(COLOURS, '') : text;
@@ -239,7 +245,7 @@ export function percentDecoded(text: string): string | null {
   }
 }
 
-/** How much that is, for people: exact as long as it is small. */
+/** A size for people; small sizes are exact. */
 export function formatBytes(bytes: number): string {
   if (bytes < 1024) return bytes === 1 ? '1 byte' : `${bytes} bytes`;
   if (bytes < 1024 ** 2) return `${(bytes / 1024).toFixed(0)} KiB`;
@@ -247,10 +253,13 @@ export function formatBytes(bytes: number): string {
   return `${(bytes / 1024 ** 3).toFixed(2)} GiB`;
 }
 
-/** The most of one character in a row: what is put around a text, one longer, cannot be ended by it. `each` finds every such row. */
+/**
+ * Length of the longest run of one character: a delimiter that is one longer cannot occur in the text. `each` finds
+ * every such run.
+ */
 export function longestRepeat(text: string, each: RegExp): number {
   let longest = 0;
-  // One by one: there may be more of them than a call takes arguments.
+  // One by one, because there may be more matches than a call accepts arguments.
   for (const [streak] of text.matchAll(each)) longest = Math.max(longest, streak.length);
   return longest;
 }

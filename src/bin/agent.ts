@@ -11,7 +11,7 @@ engine "native" and writes the request file; it is not meant to be started by ha
 
 const STOPPED = 143;
 
-// As `squad agent` or on its own.
+// Works as `squad agent` or as a separate program.
 const file = process.argv[process.argv[2] === 'agent' ? 3 : 2];
 if (file === undefined || file.startsWith('-')) {
   const isAsked = file === '--help' || file === '-h';
@@ -24,14 +24,14 @@ async function start(requestFile: string): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
     process.on(signal, () => stop.abort(new Error(`Stopped by ${signal}`)));
   const { emit, hideSecrets } = createOutputWriter(process.stdout);
-  // The reader is gone, so nobody needs the result.
+  // The reader of the output is gone, so nobody needs the result.
   process.stdout.on('error', () => process.exit(1));
   process.on('uncaughtException', thrown => {
     emit({ type: 'end', ok: false, answer: '', error: thrown.message, code: 'ENGINE_FAILED' });
     process.exit(1);
   });
   stop.signal.addEventListener('abort', () => process.stdin.destroy());
-  // A prompt that was cut off is not used: the signal has already stopped the run.
+  // An incomplete prompt is not used: the signal has already stopped the run.
   const prompt = await text(process.stdin).catch(() => '');
   const { env } = process;
   const cwd = process.cwd();

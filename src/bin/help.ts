@@ -1,4 +1,7 @@
-/** Prints what needs no command: the help and the version. The build wrote both, because loading every command takes several times as long as starting Node. */
+/**
+ * Prints the help and the version, which need no command. The build writes both texts, because loading every command
+ * takes several times as long as starting Node.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EXIT } from '../cli/exit-codes.ts';
@@ -7,7 +10,7 @@ import { ownCommand, withOwnCommand } from '../cli/own-command.ts';
 declare const SQUAD_VERSION: string;
 
 const [, , word = ''] = process.argv;
-// `squad --help | head -1`: the reader is gone.
+// The reader of the output is gone, as in `squad --help | head -1`.
 process.stdout.on('error', () => process.exit(EXIT.interrupted));
 process.stdout.write(/version|V/.test(word) ? `${SQUAD_VERSION}\n` : help());
 

@@ -11,7 +11,7 @@ import { asSquadError } from '../schema/error.ts';
 const home = homeFolder(process.env);
 const warnings = shedInherited();
 const startedBy = Number(process.argv[2]);
-/** Fulfilled when the hub serves. */
+/** Resolves when the hub serves. */
 export const started: Promise<void> = runHub({
   home,
   env: process.env,
@@ -27,7 +27,7 @@ export const started: Promise<void> = runHub({
     new Log(join(home, 'hub.log'), undefined).write('error', 'The hub could not start', thrown);
     // The client that started this hub reads this line and shows it.
     const shape = asSquadError(thrown).toShape();
-    // `squad prune` needs a hub.
+    // Lists files to delete by hand, because `squad prune` needs a hub.
     const freeable = shape.code === 'DISK_FULL' ? describeFreeable(home) : [];
     const suggestions =
       freeable.length > 0 ? ['Delete some of this, then try again:', ...freeable] : shape.suggestions;

@@ -1,4 +1,4 @@
-/** Starts the hub with code that an earlier hub compiled, and tidies up once it serves. */
+/** Starts the hub with code that an earlier hub compiled, and saves the compiled code once the hub serves. */
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm';
 import { KeptCode } from '../hub/kept-code.ts';
 import { homeFolder } from '../link/home.ts';
 
-/** By then the client that started the hub has its first answers. */
+/** After this time the client that started the hub has its first answers. */
 const SETTLED_MS = 1_000;
 
 /** Node's modules for parts that work only after the first client has its answer. Loading them takes as long as opening the database. */
@@ -15,7 +15,7 @@ const NEEDED_LATER = new Set(
 );
 
 const cache = join(homeFolder(process.env), 'cache');
-enableCompileCache(cache); // for the parts that are loaded when needed; creates the folder
+enableCompileCache(cache); // for parts that are loaded on demand; creates the folder
 const code = new KeptCode(join(__dirname, 'hub-main.cjs'), join(cache, 'hub.code'));
 const { started } = loadWithoutTurbofan() as typeof import('./hub-main.ts');
 void started.then(() => setTimeout(settle, SETTLED_MS).unref());
@@ -24,20 +24,22 @@ function settle(): void {
   try {
     code.save();
   } catch {
-    // A full disk, or a home that was removed: the next start compiles again.
+    // The disk is full, or the home was removed: the next start compiles again.
   }
-  // Not earlier: a changed flag makes V8 reject the compiled code that Node has of its own modules.
+  // Set late, because a changed flag makes V8 reject the compiled code of Node's own modules.
   setFlagsFromString('--expose-gc');
   const collect: (how: object) => void = runInNewContext('gc');
   setFlagsFromString('--no-expose-gc');
   collect({ type: 'major', flavor: 'last-resort' });
-  // By default V8 lets the heap grow to four times its live objects before it collects; a hub runs all day.
+  // By default V8 lets the heap grow to four times its live objects before it collects, which is too much for a hub
+  // that runs all day.
   setFlagsFromString('--heap-growing-percent=30');
 }
 
 /**
- * Loading creates thousands of zod schemas. To optimize that, V8 would load 5 MB of its compiler for code that then hardly
- * runs again. Whatever is required meanwhile is loaded with the usual flags, because V8 rejects code that was compiled with others.
+ * Loading creates thousands of zod schemas. To optimize that, V8 would load 5 MB of its compiler for code that hardly
+ * runs again. Modules required during loading get the usual flags, because V8 rejects code that was compiled with other
+ * flags.
  */
 function loadWithoutTurbofan(): unknown {
   const loaded = new Map<string, unknown>();

@@ -42,9 +42,12 @@ See also:
   squad config lint FILE      Check a subagent file
 `;
 
-/** The hub closes the connection when everything it ran for this client has ended. This limit is for a hub that never does. */
+/**
+ * Timeout for a hub that never closes the connection. Normally it does when everything it ran for this client has
+ * ended.
+ */
 const STOP_TIMEOUT_MS = 20_000;
-/** MCP clients send the first message at once. If none comes within this time, no client started this server. */
+/** MCP clients send their first message at once. If none comes within this time, no client started this server. */
 const SILENT_MS = 3_000;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
@@ -60,7 +63,7 @@ interface RelayFlags {
   identity?: string;
 }
 interface ServeFlags {
-  /** The subagent's file, as it was given. */
+  /** Path of the subagent file, as given. */
   config: string;
 }
 type Flags = RelayFlags | ServeFlags | { help: string } | { problem: string };
@@ -75,7 +78,7 @@ if ('problem' in flags) {
 else if (process.stdin.isTTY) process.stderr.write(isServe ? SERVE_HELP : HELP);
 else
   ('config' in flags ? serve(flags.config) : start(flags)).then(
-    // 2 as for an unknown flag: the request itself is wrong.
+    // Exit code 2, as for an unknown flag: the request itself is wrong.
     error => process.exit(error === null ? 0 : isUsage(error) ? 2 : 1),
     thrown => {
       report(thrown);
@@ -92,15 +95,18 @@ async function start({ workspace, toolsets, identity }: RelayFlags): Promise<Rel
       ...(toolsets !== undefined && { toolsets }),
       ...(run && { token: run.token }),
     }),
-    // A client may pass on so few variables that only the file names the hub.
+    // A client may pass on so few variables that only the identity file names the hub's home.
     home: run?.home ?? homeFolder(process.env),
   });
 }
 
-/** A subagent ends with its server: the hub gets time to stop what runs for it, however this process is ended. */
+/**
+ * A subagent ends with its server: the hub gets time to stop everything that runs for it, however this process is
+ * ended.
+ */
 async function serve(config: string): Promise<RelayError | null> {
   const stop = new AbortController();
-  // The second signal changes nothing: some clients send two.
+  // A second signal changes nothing, because some clients send two.
   for (const signal of SIGNALS) process.on(signal, () => stop.abort());
   return relay({
     ...optionsFor({ ...handshakeFor('subagent'), config: resolve(config) }),
@@ -154,7 +160,7 @@ function serveFlags(args: string[]): Flags {
   };
 }
 
-/** Value of each flag; a text: the error; null: help was requested. */
+/** Returns the value of each flag, an error text, or null if help was requested. */
 function valuesIn(
   args: string[],
   needs: Readonly<Record<string, string>>,

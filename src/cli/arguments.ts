@@ -14,7 +14,7 @@ import { printNewMixups } from './setup/other-squad.ts';
 export function wholeNumber(option: string, text: string, min: number, max: number): number {
   const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   if (value >= min && value <= max) return value;
-  throw new SquadError('INVALID_INPUT', `${option} cannot be ${JSON.stringify(text)}`, {
+  throw new SquadError('INVALID_INPUT', `Invalid value for ${option}: ${JSON.stringify(text)}`, {
     suggestions: [`Use a whole number from ${min} to ${max}.`],
   });
 }
@@ -29,19 +29,19 @@ export function milliseconds(option: string, text: string): number {
   const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? [];
   const ms = Math.round(Number(amount) * { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[unit]!);
   if (ms >= 1 && ms < 2 ** 31) return ms;
-  throw new SquadError('INVALID_INPUT', `${option} cannot be ${JSON.stringify(text)}`, {
+  throw new SquadError('INVALID_INPUT', `Invalid value for ${option}: ${JSON.stringify(text)}`, {
     suggestions: ['Use a duration like 90s, 15m or 2h, up to 24 days.'],
   });
 }
 
-/** Reads all of standard input: the meaning of `-` as an argument. */
+/** Reads all of standard input, for an argument `-`. */
 export async function readInput(): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(chunk);
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Whether there is somebody at a terminal to ask. */
+/** Whether a user can be asked: input and output are a terminal, and --json is not set. */
 export const mayAsk = ({ out, json }: CliContext): boolean =>
   !json && process.stdin.isTTY === true && out.isTTY;
 
@@ -60,14 +60,16 @@ export async function confirmWithUser(
       },
     );
   const prompt = createInterface({ input: process.stdin, output: process.stdout });
-  // Ctrl-D closes it without an answer.
+  // Ctrl-D closes the prompt without an answer.
   const closed = new Promise<string>(resolve => prompt.once('close', () => resolve('')));
   const asked = prompt.question(`${visibleLine(question)} [y/N] `).catch(() => '');
   const answer = await Promise.race([asked, closed]).finally(() => prompt.close());
   return /^y(es)?$/i.test(answer.trim());
 }
 
-/** Refuses agents, which must not grant themselves anything. The hub knows whether this terminal belongs to an agent. */
+/**
+ * Refuses agents, which must not grant themselves permissions. The hub knows whether this terminal belongs to an agent.
+ */
 export async function refuseAgents(): Promise<void> {
   await HubClient.ask({}, 'change_trust');
 }
@@ -79,11 +81,13 @@ export function workspaceRoot(given: string | undefined): string {
   try {
     return realpathSync(folder);
   } catch {
-    return folder; // a deleted workspace still has runs
+    return folder; // a workspace that was deleted still has runs
   }
 }
 
-/** A workspace that is named must be there: otherwise a mistyped path would look like a workspace without runs. */
+/**
+ * A workspace given with --workspace must exist: otherwise a mistyped path would look like a workspace without runs.
+ */
 function requireFolder(named: string): void {
   const root = workspaceRoot(named);
   const found = statSync(root, { throwIfNoEntry: false });
@@ -93,13 +97,13 @@ function requireFolder(named: string): void {
     `The workspace ${root} (from --workspace) ${found ? 'is not a folder' : 'does not exist'}.`,
     {
       suggestions: [
-        'Name the project folder: `--workspace DIR`. `squad ls --all` lists the runs of every one.',
+        'Name the project folder: `--workspace DIR`. `squad ls --all` lists the runs of every workspace.',
       ],
     },
   );
 }
 
-/** Throws NOT_A_REPOSITORY for a workspace outside any: "no work trees" would be no answer there. */
+/** Throws NOT_A_REPOSITORY if the workspace is in no repository, where "no work trees" would be misleading. */
 export async function requireRepository({ workspace }: CliContext): Promise<void> {
   const root = workspaceRoot(workspace);
   if ((await findGitFolder(root)) !== null) return;
@@ -107,12 +111,12 @@ export async function requireRepository({ workspace }: CliContext): Promise<void
     'NOT_A_REPOSITORY',
     `${root} is not in a git repository, so no run has a work tree there.`,
     {
-      suggestions: ['Go to the repository, or name it: --workspace DIR'],
+      suggestions: ['Go to the repository, or name it with `--workspace DIR`.'],
     },
   );
 }
 
-/** The examples of a command, for the end of its help. */
+/** Examples for the end of a command's help. */
 export const examples = (...lines: string[]): string =>
   `\n${lines.length === 1 ? 'Example' : 'Examples'}:\n${lines.map(line => `  ${line}`).join('\n')}`;
 
@@ -120,7 +124,7 @@ export const examples = (...lines: string[]): string =>
 export interface CommandMaker {
   /** Adds a command with the options that all commands share. */
   command(parent: Command, name: string, description: string): Command;
-  /** Makes an action of `work`: passes it the context and the arguments, and reports its exit code. */
+  /** Turns `work` into an action: passes it the context and the arguments, and reports its exit code. */
   does(
     work: (context: CliContext, ...args: never[]) => Promise<number>,
   ): (this: Command, ...args: unknown[]) => Promise<void>;
@@ -145,7 +149,7 @@ export const commandMaker = (onExitCode: (code: number) => void): CommandMaker =
     },
 });
 
-/** Input of operations that list things: only those of this workspace, or with `all` of every one. */
+/** Input for operations that list things: only those of this workspace, or of every workspace with `all`. */
 export const workspaceFilter = (
   all: boolean | undefined,
   { workspace }: CliContext,

@@ -7,7 +7,7 @@ import { createStyle, type Style } from './terminal/style.ts';
 import { openTerminal, type Terminal } from './terminal/terminal.ts';
 import { wrap } from './terminal/width.ts';
 
-/** Every command gets one: where to print and how. */
+/** Passed to every command: where and how to print. */
 export interface CliContext {
   /** Results: text for people or, with --json, data for programs. */
   out: Terminal;
@@ -30,7 +30,7 @@ export function openContext({ json = false, workspace }: { json?: boolean; works
   };
 }
 
-/** Only colours are our own control sequences: any other came with foreign text and is made visible. */
+/** Colours are the only control sequences that Squad prints: any other came with foreign text and is made visible. */
 export function print(context: CliContext, lines: string[]): void {
   context.out.write(lines.map(line => `${visibleExceptColours(line)}\n`).join(''));
 }
@@ -74,7 +74,7 @@ export function reportError(error: SquadError, json: boolean): number {
   return exitCodeOf(error.code);
 }
 
-/** Warns of hidden characters before the user decides about a text; no lines without any. */
+/** Lines that warn of hidden characters before the user decides about a text; none if it has no such characters. */
 export function hiddenWarningLines(
   text: string,
   where: string,

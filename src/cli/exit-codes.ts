@@ -8,12 +8,12 @@ export const EXIT = {
   usage: 2,
   needsInput: 3,
   limit: 4,
-  /** `squad wait --timeout`, like timeout(1). */
+  /** Same exit code as timeout(1), for `squad wait --timeout`. */
   timeUp: 124,
   interrupted: 130,
 } as const;
 
-/** A reviewer is terminated once its part is done. */
+/** `terminated` counts as success: a reviewer is terminated once its part is done. */
 const SUCCESS: readonly ShownStatus[] = ['completed', 'terminated'];
 
 export function exitFor(statuses: readonly ShownStatus[]): number {

@@ -32,7 +32,7 @@ interface Open extends CallOptions {
   reject(error: Error): void;
 }
 
-/** Every open call is rejected with it when the hub exits. Runs continue, so a reader may connect again and resume. */
+/** Rejects every open call when the hub exits. Runs continue, so a reader may connect again and resume. */
 export class HubGone extends SquadError {
   constructor() {
     super('HUB_RESTARTED', 'The hub stopped', {
@@ -41,22 +41,22 @@ export class HubGone extends SquadError {
   }
 }
 
-/** Hubs in a row that exit before they have answered anything. */
+/** Maximum number of hubs in a row that exit before they have answered anything. */
 const MAX_FAILED_CONNECTS = 5;
 const BACK_OFF_MS = 20;
 /** How long to wait for a newer hub that was announced, before starting one. */
 const HANDOVER_MS = 5_000;
 const SOCKET_RESTORED_MS = 4_000;
 const KNOCK_MS = 100;
-/** A hub that lived this long did not exit because of our request. */
+/** A hub that ran this long did not exit because of our request. */
 const STEADY_MS = 5_000;
 
 const backOff = (failedConnects: number): Promise<void> =>
   new Promise(wake => setTimeout(wake, BACK_OFF_MS * 2 ** failedConnects));
 
 const failedConnect = () =>
-  new SquadError('HUB_UNREACHABLE', 'The hub exits, or closes the connection, before it answers', {
-    suggestions: ['`squad hub log` shows why. Runs continue.'],
+  new SquadError('HUB_UNREACHABLE', 'The hub closed the connection before it answered', {
+    suggestions: ['`squad hub log` shows why. Agents keep running.'],
   });
 
 /** Limits how often a client that lost its hub connects to the next one. */
@@ -68,7 +68,7 @@ export class ReconnectLimit {
     this.connectedAt = performance.now();
   }
 
-  /** Waits longer after each hub that was of no use; throws HUB_UNREACHABLE after too many of them. */
+  /** Waits longer after each hub that did not answer; throws HUB_UNREACHABLE after too many of them. */
   async lost(wasUseful = false): Promise<void> {
     const isSteady = wasUseful || performance.now() - this.connectedAt > STEADY_MS;
     this.failedConnects = isSteady ? 0 : this.failedConnects + 1;
@@ -77,7 +77,7 @@ export class ReconnectLimit {
   }
 }
 
-/** The input may be omitted where nothing in it is required. */
+/** The input may be omitted if none of its fields is required. */
 type Given<N extends OperationName> =
   Record<never, never> extends Input<N>
     ? [input?: Input<N>, options?: CallOptions]
@@ -89,11 +89,11 @@ export class HubClient {
   private readonly open = new Map<number, Open>();
   private socket: Socket | null = null;
   private lastId = 0;
-  /** Goodbye of the last hub, if it sent one. */
+  /** Last line of the previous hub, if it sent one. */
   private bye: Bye | null = null;
   private hubVersion: string | null = null;
   private isClosed = false;
-  /** False: when the hub exits, open calls fail, and the client looks for no other hub. */
+  /** False: when the hub exits, open calls fail, and the client does not look for another hub. */
   private staysConnected = true;
   /** The hub that was started for this client, until it has answered something. */
   private launched: LaunchedHub | null = null;
@@ -109,7 +109,7 @@ export class HubClient {
     return client;
   }
 
-  /** Connects to a running hub; null without one. */
+  /** Connects to a running hub; null if there is none. */
   static find(hello: Partial<Handshake> = {}, helloMs = HELLO_MS): Promise<HubClient | null> {
     return new HubClient(hello).join(helloMs);
   }
@@ -160,7 +160,7 @@ export class HubClient {
     });
   }
 
-  /** Resolves when the connected hub exits: with its goodbye, or null if it could send none. */
+  /** Resolves when the connected hub exits: with its last line, or null if it sent none. */
   async untilGone(): Promise<Bye['bye'] | null> {
     const { socket } = this;
     if (socket && !socket.closed) await new Promise(settle => socket.once('close', settle));
@@ -184,7 +184,7 @@ export class HubClient {
     const home = homeFolder(process.env);
     const options = { home, env: process.env, program: hubProgram, onLaunch };
     for (let tries = 0; tries < MAX_FAILED_CONNECTS; tries++) {
-      // A hub that hands over does so for a newer client, which starts the next hub.
+      // A hub hands over only to a newer client, and that client starts the next hub.
       const isAwaited = this.bye?.bye === 'handover' && !this.isHeir;
       const successor = isAwaited ? await knock(home, HANDOVER_MS) : null;
       const socket =
@@ -247,8 +247,8 @@ export class HubClient {
   }
 
   /**
-   * Sends the calls that an idle hub did not accept before it exited to the next one. Its goodbye can be lost when we wrote into
-   * a connection that was closing; then the failed write shows that the call was not accepted.
+   * Repeats at the next hub the calls that an idle hub did not read before it exited. The hub's last line can be lost
+   * if we wrote into a closing connection; then the failed write shows that the call was not read.
    */
   private async disconnected(): Promise<void> {
     const isUnaccepted = this.bye?.idle || [...this.open.values()].every(open => !open.isSent);
@@ -264,14 +264,17 @@ export class HubClient {
     }
   }
 
-  /** The last hub is older: if it hands over, then to this client or to one like it. */
+  /**
+   * True if this client is newer than the last hub: if that hub hands over, then to this client or one of the same
+   * version.
+   */
   private get isHeir(): boolean {
     return (
       this.hello.startsHub === true && isNewer(this.hello.version, this.hubVersion ?? this.hello.version)
     );
   }
 
-  /** Why the hub that was started for this client exited before it answered anything, if it said why. */
+  /** Why the hub that was started for this client exited before it answered, if it printed a reason. */
   private async startError(): Promise<SquadError | null> {
     const error = this.isClosed ? null : await this.launched?.exitError();
     return error ? asHubError(error) : null;

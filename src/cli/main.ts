@@ -83,7 +83,7 @@ export function createProgram(onExitCode: (code: number) => void): Command {
   addMcpCommands(program, maker);
   program.commandsGroup('Hub and web UI commands:');
   addHubCommands(program, maker);
-  // Again, so that it is listed in the last group; subcommands keep the first one.
+  // Registered again, so that it is listed in the last group; subcommands keep the first registration.
   return program.helpCommand('help [command]', 'Show the help of a command');
 }
 
@@ -107,9 +107,9 @@ function usageError({ message, code }: CommanderError, program: Command, args: s
         ? [`Subcommands of squad ${first}: ${command.commands.map(each => each.name()).join(', ')}`]
         : []),
       ...(/^missing required argument '(run|id|ids)'/.test(problem)
-        ? ['squad ls   lists runs and their ids']
+        ? ['`squad ls` lists runs and their ids.']
         : []),
-      `squad ${help}   shows the usage`,
+      `\`squad ${help}\` shows the usage.`,
     ],
   });
 }
@@ -117,7 +117,7 @@ function usageError({ message, code }: CommanderError, program: Command, args: s
 const commandNamed = ({ commands }: Command, name: string): Command | undefined =>
   commands.find(each => each.name() === name || each.aliases().includes(name));
 
-/** Words of other programs for commands of ours. */
+/** Command names of other programs, with the command of Squad that does the same. */
 const OTHER_WORDS: Record<string, string> = {
   ...{ start: 'run', new: 'run', spawn: 'run', exec: 'run', ask: 'run', agent: 'run', task: 'run' },
   ...{ kill: 'cancel', abort: 'cancel', rm: 'prune', delete: 'prune', clean: 'prune' },
@@ -137,7 +137,7 @@ function guessesOf(wrong: string, { commands }: Command): string[] {
   return near.size === 0 ? [] : [`Did you mean ${[...near].join(' or ')}?`];
 }
 
-/** A task, or a role and a task, where the command should be. */
+/** Suggests `squad run` if the first word looks like a task or a role instead of a command. */
 const taskGuess = ([first = '', second = '']: string[]): string[] =>
   [first, second].some(word => /\s/.test(word.trim()))
     ? [`To start an agent: squad run ${shellWord(first)}${second === '' ? '' : ` ${shellWord(second)}`}`]

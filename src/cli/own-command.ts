@@ -13,7 +13,9 @@ import { shellWord } from '../schema/shell-word.ts';
 
 const PACKAGE = 'squad-mcp';
 
-/** Caches of `npx`, `pnpm dlx`, `yarn dlx` and `bunx`: the package manager deletes what is in them without notice. */
+/**
+ * Caches of `npx`, `pnpm dlx`, `yarn dlx` and `bunx`, from which the package manager deletes packages without notice.
+ */
 const RUNNER_CACHE = /\/(_npx|dlx(-[^/]+)?|bunx-[^/]+)\//;
 export const isInRunnerCache = (path: string): boolean => RUNNER_CACHE.test(path);
 
@@ -23,7 +25,7 @@ export interface SquadProgram {
   args: string[];
 }
 
-/** For those who have not installed the package. */
+/** Works without an installed package. */
 export const NPX: SquadProgram = { command: 'npx', args: ['-y', PACKAGE] };
 
 export interface OwnCommand {
@@ -40,7 +42,7 @@ export function findOwnCommand(path: string | undefined, script: string): OwnCom
   if (squad !== null && other === null) return { name: 'squad', other };
   const second = onPath(PACKAGE, path);
   if (other !== null && second !== null && isOurs(second)) return { name: PACKAGE, other };
-  // A clone is started by an alias, which comes before PATH.
+  // A clone has an alias named `squad`, which shells find before PATH.
   return { name: isInRunnerCache(script) ? `npx ${PACKAGE}` : 'squad', other };
 }
 
@@ -53,23 +55,26 @@ export function missingAlias(path: string | undefined, script: string, node: str
 
 let found: OwnCommand | undefined;
 
-/** The same for the whole process. */
+/** Cached, because the result is the same for the whole process. */
 export function ownCommand(): OwnCommand {
   found ??= findOwnCommand(process.env.PATH, process.argv[1] ?? '');
   return found;
 }
 
-/** Commands that texts name; `squad` before another word is not the command. */
+/** All command names: `squad` before any other word is not a command in a text. */
 const COMMANDS =
   'run status watch ls ps list show log logs attach wait reply retry cancel stop diff comment export search events cost conversation inbox answer worktrees review overlap integrate init roles context team decisions backlog trust config open up prune audit hub demo install doctor completion mcp help';
 const COMMAND = new RegExp(`(?<![\\w./-])squad(?= (?:${COMMANDS.replaceAll(' ', '|')})\\b)`, 'g');
 
-/** Makes the commands in a text of ours work in the user's shell. Not for text of agents, which must stay as it is. */
+/**
+ * Makes the commands in a text of Squad work in the user's shell. Must not be used on text of agents, which has to stay
+ * unchanged.
+ */
 export function withOwnCommand(text: string, { name } = ownCommand()): string {
   return name === 'squad' ? text : text.replace(COMMAND, name);
 }
 
-/** PATH without the folders that `npx` and its like add for one program. */
+/** PATH without the folders that `npx` and similar programs add temporarily. */
 export const lastingPath = (path: string): string =>
   path
     .split(delimiter)
@@ -92,11 +97,11 @@ function isProgram(file: string): boolean {
   }
 }
 
-/** Any version of this package counts: npm links to its file, pnpm writes a script that names it. */
+/** Whether the file starts this package, in any version: npm links to its file, pnpm writes a script that names it. */
 function isOurs(file: string): boolean {
   try {
     const real = realpathSync(file);
-    // Volta's shim is one program for all names.
+    // Volta's shim is one program for all names, so it is accepted.
     if (real.endsWith('volta-shim')) return true;
     if (/\/bin\/squad(-mcp)?\.cjs$/.test(real)) return packageName(join(dirname(real), '..')) === PACKAGE;
     const text = startOf(real);
@@ -106,7 +111,7 @@ function isOurs(file: string): boolean {
   }
 }
 
-/** The other program may be a binary of any size. */
+/** Reads only the beginning: the other program may be a binary of any size. */
 function startOf(file: string): string {
   const bytes = Buffer.alloc(4096);
   const fd = openSync(file, 'r');
@@ -122,5 +127,5 @@ const packageName = (folder: string): unknown =>
 
 const REPOSITORY = 'https://github.com/squad-mcp/squad';
 
-/** Address of a file in `docs`, which is not in the package. */
+/** Web address of a file in `docs`, which is not part of the package. */
 export const guideUrl = (file: string): string => `${REPOSITORY}/blob/main/docs/${file}`;

@@ -4,11 +4,11 @@ import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { SCHEMA_NAME } from '../workspace/gateway/change-mcp-config.ts';
 import { isInRunnerCache, NPX, type SquadProgram } from './own-command.ts';
 
-/** Folders that are on PATH for one shell or one project only. */
+/** Folders that are on PATH only for one shell or one project. */
 const TEMPORARY = /fnm_multishells|node_modules/;
 
 /**
- * The path on PATH of the Node that runs this program. A version manager's own path changes with each upgrade, which would
+ * The path of the running Node as found on PATH. A version manager's own path changes with each upgrade, which would
  * break the command in client configurations; the link on PATH stays valid.
  */
 export function nodeOnPath(execPath: string, path: string | undefined): string {
@@ -31,7 +31,10 @@ function realPath(path: string): string | null {
 /** Root of the package; the bundle is in its `dist` folder. */
 const root = join(__dirname, '..');
 
-/** How other programs start Squad. Paths are absolute, because a client started from a dock has no useful PATH; but none is in a cache. */
+/**
+ * Command line with which other programs start Squad. Paths are absolute, because a client started from a dock has no
+ * useful PATH, and never in a cache.
+ */
 export const squadProgram = (folder = root): SquadProgram =>
   isInRunnerCache(folder)
     ? NPX

@@ -1,11 +1,11 @@
 /** A tool that programs call as an async function of one object. */
 export interface CodeTool {
-  /** The name inside the program may differ; see `declare`. */
+  /** The name that programs use may differ; see `declare`. */
   name: string;
   description: string;
   inputSchema: Readonly<Record<string, unknown>>;
   outputSchema?: Readonly<Record<string, unknown>>;
-  /** The program gets the returned value, or an exception with the message of what was thrown. */
+  /** The program gets the returned value, or an exception with the message of the error that was thrown. */
   call(args: Record<string, unknown>, signal: AbortSignal): Promise<unknown>;
 }
 
@@ -14,9 +14,9 @@ export interface CodeResult {
   ok: boolean;
   /** Output of the program, cut to the limit. */
   output: string;
-  /** JSON; null if nothing was returned. */
+  /** The returned value as JSON; null if the program returned nothing. */
   returned: string | null;
-  /** The exception, with line numbers of the program, or the limit that ended it; null if `ok`. */
+  /** The exception, with line numbers of the program, or the limit that ended the program; null if `ok`. */
   error: string | null;
 }
 
@@ -35,7 +35,7 @@ export interface CodeRunner extends AsyncDisposable {
    * result. Resolves when the process is ready; never rejects.
    */
   prepare(): Promise<void>;
-  /** Only a few programs run at once. The others wait, and their timeout starts when they do. */
+  /** Only a few programs run at once. Others wait; their timeout starts when they start. */
   run(program: string, signal: AbortSignal, watch?: CallWatch): Promise<CodeResult>;
   /** Ends all processes and prevents new ones. Resolves when none is left. */
   close(): Promise<void>;

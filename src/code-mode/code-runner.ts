@@ -16,12 +16,12 @@ export function createCappedText(limit: number) {
       length += text.length;
       if (kept.length < limit) kept += text.slice(0, limit - kept.length);
     },
-    /** Cut to `most` characters, with a note of how much is missing. */
+    /** Returns at most `most` characters, with a note of how much is missing. */
     text: (most = limit) => cutText(kept, Math.max(0, Math.min(most, limit)), length),
   };
 }
 
-/** `length`: of the whole text, if `text` is only its beginning. */
+/** `length` is the length of the whole text, if `text` is only its beginning. */
 export function cutText(text: string, most: number, length = text.length): string {
   if (length <= most && text.length === length) return text;
   const kept = text.slice(0, most).toWellFormed();
@@ -32,7 +32,7 @@ type Outcome = Pick<CodeResult, 'ok' | 'returned' | 'error'>;
 
 const MAX_ERROR_LENGTH = 20_000;
 
-/** More than is kept of the output, so that a program that prints a little too much can still finish. */
+/** Higher than the limit of the kept output, so that a program that prints a little too much can still finish. */
 const maxPrinted = ({ outputChars }: CodeModeLimits): number => 1024 * 1024 + 4 * outputChars;
 
 function done(
@@ -54,7 +54,7 @@ const failed = (error: string): Outcome => ({
   error: cutText(error, MAX_ERROR_LENGTH),
 });
 
-/** Only a guest that a program has taken over sends such messages. */
+/** Only a guest that is controlled by its program sends such messages. */
 const broken = (): Outcome => failed('The sandbox was ended: it sent an invalid message.');
 
 function limited(limit: 'time' | 'memory' | 'output', limits: CodeModeLimits, inFlight: string[]): Outcome {
@@ -81,7 +81,7 @@ function vanished(
 const notAwaited = (names: string[]): string =>
   `[The program returned without waiting for ${counted(names)}: cancelled, may or may not have taken effect]\n`;
 
-/** `read (3), write`. */
+/** Formats calls with their counts: `read (3), write`. */
 function counted(names: string[]): string {
   const each = [...Map.groupBy(names, name => name)];
   return each.map(([name, of]) => (of.length > 1 ? `${name} (${of.length})` : name)).join(', ');
@@ -96,7 +96,7 @@ interface SandboxRun {
 }
 
 interface Guests {
-  /** A guest that was started ahead, if there is one. */
+  /** Returns a guest that was started in advance, if there is one. */
   spare(): Guest | null;
   start(): Guest;
 }
@@ -187,8 +187,8 @@ interface Waiting {
 }
 
 /**
- * A guest that is started ahead of the next program, with the type stripper loaded. Programs share nothing through it: it serves
- * one program, and only Squad's own code has run in it before.
+ * A guest that is started before the next program arrives, with the type stripper loaded. Programs share nothing
+ * through it: it serves one program, and only Squad's own code has run in it before.
  */
 export function createSpareGuest(start: () => Guest, memoryMb: number) {
   let waiting: Waiting | null = null;
@@ -228,24 +228,27 @@ export function createSpareGuest(start: () => Guest, memoryMb: number) {
   }
 
   return {
-    /** Starts a guest unless there is one. Resolves when it is ready, taken or gone; never rejects. */
+    /** Starts a guest unless there is one. Resolves when the guest is ready, taken or gone; never rejects. */
     async prepare() {
       try {
         waiting ??= begin();
       } catch {
-        // Starting the guest for the program will fail with the same error and report it.
+        // Ignored: starting a guest for the program will fail with the same error and report it.
       }
       await waiting?.isUp;
     },
     take,
-    /** Resolves when nothing is left of a guest that was not taken. */
+    /** Resolves when a guest that was not taken has ended completely. */
     async end() {
       await Promise.all([take()?.end(), ends]);
     },
   };
 }
 
-/** A model may start dozens of programs in one turn. Each takes a process and up to its memory limit. */
+/**
+ * Limits the programs that run at once, because a model may start dozens in one turn. Each needs a process and up to
+ * its memory limit.
+ */
 const MAX_AT_ONCE = 4;
 
 interface CodeRunnerOptions {

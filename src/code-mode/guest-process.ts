@@ -30,7 +30,7 @@ export interface GuestListener {
   exited(how: Awaited<PipedChild['ended']>, stderr: string): void;
 }
 
-/** When Node crashes it writes a few kilobytes. */
+/** Limit for stderr. A crash of Node writes only a few kilobytes. */
 const MAX_STDERR = 1024 * 1024;
 
 export function startGuest(argv: ProgramStart['argv']): Guest {
@@ -78,14 +78,14 @@ export function startGuest(argv: ProgramStart['argv']): Guest {
   };
 }
 
-/** Short, so that a program can allocate only little between two checks. */
+/** Short, so that a program can allocate only little memory between two checks. */
 const CHECK_INTERVAL_MS = 25;
 const SPARE_CHECK_INTERVAL_MS = 500;
 const MB = 1024 * 1024;
 
 /**
- * Checks time and memory from outside, where a program cannot block the checks. Both count from now: memory that a spare guest
- * took before does not count against the program. Returns a function that stops the checks.
+ * Checks time and memory from outside, where a program cannot block the checks. Both count from now: memory that a
+ * spare guest used before does not count for the program. Returns a function that stops the checks.
  */
 export function watchTree(
   pid: number,
@@ -103,7 +103,10 @@ export function watchTree(
   };
 }
 
-/** The same for a guest without a program. It may wait as long as a model takes, so it is checked less often. */
+/**
+ * Like `watchTree`, for a guest without a program. The guest may wait as long as a model takes, so it is checked less
+ * often.
+ */
 export function watchSpare(pid: number, memoryMb: number, onLimit: () => void): () => void {
   const timer = setInterval(() => {
     if (memoryOfTree(pid) > memoryMb * MB) onLimit();

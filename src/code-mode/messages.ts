@@ -1,8 +1,8 @@
 import { isObject, tryParseJson } from '../base/json.ts';
 
-/** From the guest, which runs code of a model: the host validates everything. */
+/** Messages from the guest, which runs code of a model: the host validates everything. */
 export type GuestMessage =
-  /** Reply to `prepare`: the guest is ready, with all that a program may need. */
+  /** Reply to `prepare`: the guest is ready and has loaded everything that a program may need. */
   | { type: 'prepared' }
   /** Reply to `run`: the guest has the program and starts it now. */
   | { type: 'begun' }
@@ -10,9 +10,9 @@ export type GuestMessage =
   | { type: 'print'; text: string }
   | {
       type: 'done';
-      /** JSON, cut to the limit; absent if nothing was returned. */
+      /** Returned value as JSON, cut to the limit; absent if nothing was returned. */
       returned?: string;
-      /** Characters that were cut. */
+      /** Number of characters that were cut. */
       omitted?: number;
       /** Errors of unhandled promise rejections. */
       rejections: string[];
@@ -26,7 +26,10 @@ export type HostMessage =
   | { type: 'result'; id: number; json?: string }
   | { type: 'error'; id: number; message: string };
 
-/** Limits on the calls in flight of one program. The guest enforces them too, so exceeding them means that it was taken over. */
+/**
+ * Limits for the calls in flight of one program. The guest enforces them too, so exceeding them means that the program
+ * controls the guest.
+ */
 export const MAX_CALLS = 64;
 export const MAX_CALL_BYTES = 32 * 1024 * 1024;
 
@@ -66,7 +69,7 @@ function endOfString(json: string, start: number): number {
   return end;
 }
 
-/** Null for an invalid message. */
+/** Returns null for an invalid message. */
 export function readGuestMessage(body: Buffer): GuestMessage | null {
   const message = isTooComplex(body.toString('latin1')) ? null : tryParseJson(body.toString('utf8'));
   if (!isObject(message)) return null;

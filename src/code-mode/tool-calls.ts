@@ -13,11 +13,11 @@ type Answer = Extract<HostMessage, { id: number }>;
 
 export interface AnswerPipe {
   write(frame: Buffer): void;
-  /** Bytes that the guest has not read yet. */
+  /** Number of bytes that the guest has not read yet. */
   readonly writableLength: number;
 }
 
-/** Answers that the guest has not read yet: it may be busy, or refuse to read. */
+/** Limit for answers that the guest has not read yet: it may be busy, or refuse to read. */
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 
 interface RunningCall {
@@ -42,7 +42,10 @@ export function createToolCalls(tools: ReadonlyMap<string, CodeTool>, pipe: Answ
   }
 
   return {
-    /** Starts a call. False if an unmodified guest would not make it: its id is in flight, or there are too many calls or bytes. */
+    /**
+     * Starts a call. False if an unmodified guest would not make this call: its id is already in flight, or there are
+     * too many calls or bytes.
+     */
     start(call: Call, bytes: number): boolean {
       const { id, tool: name, args } = call;
       bytesGoing += bytes;

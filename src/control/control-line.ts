@@ -1,6 +1,6 @@
 import type { ControlReply, ControlRequest } from './serve-control.ts';
 
-/** Node's readline also splits at these two, which JSON does not escape. */
+/** Node's readline also splits at these two characters, which JSON does not escape. */
 const SEPARATORS = /[\u2028\u2029]/g;
 
 export function controlLine(message: ControlRequest | ControlReply): string {

@@ -14,7 +14,7 @@ const ControlRequest = z.object({
   id: z.number(),
   operation: z.string(),
   input: z.unknown().optional(),
-  /** How long an operation may wait (default: no limit). */
+  /** Maximum time that an operation may wait (default: no limit). */
   waitMs: z.number().int().nonnegative().optional(),
 });
 export type ControlRequest = z.infer<typeof ControlRequest>;
@@ -28,18 +28,18 @@ export type ControlReply =
 export interface ControlOptions {
   services: UserServices;
   caller: Caller;
-  /** `isFollowing`: the call lasts as long as somebody watches, and can continue with another hub. */
+  /** `isFollowing`: the call lasts as long as the client watches, and can continue with another hub. */
   onInFlight(change: 1 | -1, isFollowing: boolean): void;
 }
 
-/** A terminal that reads slower than events come must not fill the hub's memory. */
+/** Maximum of unsent bytes, so that a terminal that reads slower than events arrive does not fill the hub's memory. */
 const MAX_UNSENT = 8 * 1024 * 1024;
-/** Stored events wait for a terminal that is this far behind. */
+/** Sending of stored events pauses for a terminal that is this many bytes behind. */
 const MAX_BEHIND = 1024 * 1024;
-/** Nor must one that never ends its line. The largest input is a task, which has a limit of its own. */
+/** Limit for a line that never ends. The largest input is a task, which has its own limit. */
 const MAX_LINE_LENGTH = 32 * 1024 * 1024;
 
-/** Serves the operations to our own terminal. Settles when the client is gone. */
+/** Serves the operations to Squad's own terminal. Resolves when the client is gone. */
 export async function serveControl(
   socket: Socket,
   { services, caller, onInFlight }: ControlOptions,
@@ -55,7 +55,7 @@ export async function serveControl(
     }
     socket.write(controlLine(reply));
   };
-  /** Undefined: the client keeps up. */
+  /** Resolves when the client has caught up. Undefined: the client keeps up. */
   const keptUp = (): Promise<void> | undefined => {
     if (socket.writableLength < MAX_BEHIND || !socket.writable) return undefined;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -119,7 +119,7 @@ function jsonIn(line: string): unknown {
   }
 }
 
-/** So that a client finds out which of its requests was refused; 0 where there is none. */
+/** Id of the refused request, so that the client knows which one it was; 0 if the message has none. */
 function idIn(message: unknown): number {
   const id = (message as { id?: unknown } | null)?.id;
   return typeof id === 'number' ? id : 0;
@@ -137,6 +137,10 @@ const malformed = (what: string): SquadError =>
     suggestions: ['Send one JSON object per line: {"id": 1, "operation": "…", "input": {…}}.'],
   });
 
-const TOO_LONG = new SquadError('MESSAGE_TOO_LARGE', `The line is over ${MAX_LINE_LENGTH} bytes.`, {
-  suggestions: ['Send less: long texts belong into files that a task names.'],
-});
+const TOO_LONG = new SquadError(
+  'MESSAGE_TOO_LARGE',
+  `The request is longer than ${MAX_LINE_LENGTH} bytes, the limit for one line.`,
+  {
+    suggestions: ['Send a shorter request: put long text into a file, and name the file in the task.'],
+  },
+);

@@ -6,14 +6,14 @@ import { type ErrorShape, SquadError } from '../schema/error.ts';
 export const MAX_INLINE_CHARS = 8 * 1024;
 const TASK_TIMEOUT_MS = 10_000;
 const IDLE_MS = 10_000;
-/** A hostile file can exhaust the memory of the thread, but not that of the hub. */
+/** Heap limit: a hostile file can exhaust the memory of the thread, but not that of the hub. */
 const MAX_HEAP_MB = 512;
 
 export type ThreadReply = { result: unknown } | { error: ErrorShape };
 
 /**
- * Calls a pure reader with these arguments, in another thread when `size` is large: files of a repository must not block
- * everybody else. The thread knows readers by name (`OFF_THREAD_READERS`).
+ * Calls a pure reader with these arguments, in another thread if `size` is large, so that files of a repository do not
+ * block all other work. The thread knows readers by name (`OFF_THREAD_READERS`).
  */
 export async function offThread<Args extends unknown[], Result>(
   name: string,
@@ -40,7 +40,7 @@ let current: Task | null = null;
 let thread: Worker | null = null;
 let idle: NodeJS.Timeout | undefined;
 
-/** One task at a time, so that the task that takes too long is the one that is given up. */
+/** Runs one task at a time, so that a timeout stops only the task that takes too long. */
 function next(): void {
   if (current || waiting.length === 0) return;
   current = waiting.shift()!;
@@ -51,13 +51,13 @@ function next(): void {
   try {
     thread.postMessage({ name: current.name, args: current.args });
   } catch (thrown) {
-    // A value that cannot be copied: it is nested deeper than the stack allows.
+    // The value cannot be copied, because it is nested too deeply for the stack.
     finish(task => task.reject(thrown));
   }
 }
 
 function start(): Worker {
-  // Sources run as they are; the bundles are in one folder.
+  // From source, the file runs as it is; in a build, all bundles are in one folder.
   const script = import.meta.url
     ? new URL('../bin/reader.ts', import.meta.url)
     : join(__dirname, 'reader.cjs');

@@ -289,7 +289,7 @@ test('a refusal says in which run, and what would help', () => {
   expect(words(run({ spawn: true }), 'stop_hub')).toMatch(/stop_hub is for the user/);
   expect(words(run({ spawn: true }), 'ask_permission')).toMatch(/ask_permission\n.*`approvals: ask`/);
   expect(words(run(), 'stop_hub')).not.toContain('spawn');
-  expect(words(run(), 'request_review')).toMatch(/role is of no type: request_review.*\n.*`type: coding` in/);
+  expect(words(run(), 'request_review')).toMatch(/role has no type, .* request_review\n.*`type: coding` in/);
   expect(words(run({ type: 'coding' }), 'send_feedback')).toMatch(/of type coding.*\n.*`type: review`/);
   expect(words(run({ type: 'review', isProven: false }), 'send_feedback')).toMatch(
     /names run run_0000000001, .*send_feedback.*\n.*`squad mcp --identity FILE`/,

@@ -11,52 +11,58 @@ export interface RunIdentity {
   id: RunId;
   squadId: SquadId;
   depth: number;
-  /** Its part in a review loop; null: none. */
+  /** Part of the run's role in a review loop; null: none. */
   type: AgentType | null;
   reviewOf: RunId | null;
-  /** The task that its child runs belong to; null: each has its own. */
+  /** The task that child runs of this run belong to; null: each has its own. */
   lineageId: RunId | null;
-  /** It showed its token, or is below its run's wrapper. A variable in the environment proves nothing: anybody can set it. */
+  /**
+   * True: the caller showed the run's token, or its process is below the run's wrapper. A variable in the environment
+   * is no proof, because anybody can set it.
+   */
   isProven: boolean;
-  /** Its role lets it start runs. */
+  /** True: the role allows the run to start other runs. */
   spawn: boolean;
   isSubagent?: true;
-  /** The caller is one of the servers that only this run uses, not its agent. It would wait for itself if it asked for those servers. */
+  /**
+   * True: the caller is one of the servers that only this run uses, not its agent. It must not ask for those servers,
+   * because it would wait for itself.
+   */
   isServer?: true;
-  /** Its role lets its engine ask for permissions; absent: they are refused. */
+  /** True: the role allows the engine to ask for permissions; absent: they are refused. */
   approvals?: true;
-  /** Its role lets it record decisions of the team. */
+  /** True: the role allows the run to record decisions of the team. */
   records: boolean;
   permission: Permission;
   /** Runs that it starts are confined at least as much. */
   sandbox: RunSandbox;
   /** Its own work tree. */
   worktree: Worktree | null;
-  /** The only tools it may use; null: all tools of its engine. */
+  /** The only tools that the agent may use; null: all tools of its engine. */
   tools: readonly string[] | null;
-  /** Tools of other servers that it may use; absent: none. */
+  /** Tools of other servers that the agent may use; absent: none. */
   grants?: { servers: readonly ServerGrant[]; workspaceRoot: string };
 }
 
-/** The caller: the user, with any client, or an agent. */
+/** The caller: the user, through any client, or an agent. */
 export type Subject = { kind: 'user' } | RunSubject;
 export interface RunSubject extends RunIdentity {
   kind: 'run';
-  /** False once it has ended: processes that it left behind may only ask for their status. */
+  /** False once the run has ended: processes that it left behind may only ask for their status. */
   isLive: boolean;
 }
 
 /** A run that an operation is about. */
 export interface Asked {
-  /** The run itself, its parent, and so on up. */
+  /** Ids of the run itself, its parent, and so on up. */
   line: readonly RunId[];
   squadId: SquadId;
 }
 
 /**
- * Condition for a run to call an operation: none, `spawn` in its role (`lead`: and proof of identity, because the operation is
- * about questions put to that run), being a subagent's call, a role that records decisions, proof of identity alone,
- * `approvals: ask`, a type of role (`typed`: any type).
+ * Condition for a run to call an operation: none, `spawn` in its role (`lead`: with proof of identity, because the
+ * operation is about questions to that run), being a subagent's call, a role that records decisions, proof of identity
+ * alone, `approvals: ask`, or a type of role (`typed`: any type).
  */
 export type AgentAccess =
   | 'always'
@@ -69,31 +75,37 @@ export type AgentAccess =
   | AgentType
   | 'typed';
 
-/** An operation, as far as policy is concerned. `agents` null: only the user may call it. */
+/** The facts about an operation that policy needs. `agents` null: only the user may call it. */
 export interface Action {
   name: string;
   agents: AgentAccess | null;
 }
 
-/** A caller, as far as other servers are concerned. */
+/** The facts about a caller that matter for other servers. */
 export type Holder = { kind: 'user' } | Pick<RunSubject, 'kind' | 'isLive' | 'grants'>;
 
-/** Why something of another server is not allowed. */
+/** Whether a tool, resource or prompt of another server is allowed, and why not. */
 export type UseDecision = ThingDecision | { allowed: false; reason: 'ended' };
 
 export type Decision =
   | UseDecision
-  /** Only the user may call it; the role does not allow it; it is about a run that the caller did not start. */
+  /**
+   * Only the user may make this call; or the role does not allow it; or it is about a run that the caller did not
+   * start.
+   */
   | { allowed: false; reason: 'for_the_user' | 'subagent' | 'spawn' | 'record' | 'not_its_own' }
-  /** Only agents may call it; only those with a certain role type, with `approvals: ask`, or with proof of identity. */
+  /**
+   * Only agents may make this call; or only agents with a certain role type, with `approvals: ask`, or with proof of
+   * identity.
+   */
   | { allowed: false; reason: 'for_agents' | 'type' | 'approvals' | 'unproven' };
 
 const ALLOWED = { allowed: true } as const;
 
 /**
- * The one decision about what is allowed, with the reason: for lists, calls, commands and all lookups on the way. With a run as
- * object: whether it is the subject itself or one of its descendants. With something of another server: whether the subject may
- * see and use it.
+ * The only decision about what is allowed, with the reason: for lists, calls, commands and all lookups. With a run as
+ * object: whether it is the subject itself or one of its descendants. With a thing of another server: whether the
+ * subject may see and use it.
  */
 export function decision(subject: Holder, action: 'use', object: Thing): UseDecision;
 export function decision(subject: Subject, action: Action, object?: Asked): Decision;
@@ -120,24 +132,24 @@ function mayAct(subject: Subject, { name, agents: needs }: Action, object: Asked
   if (subject.kind === 'user') return isForAgents ? { allowed: false, reason: 'for_agents' } : ALLOWED;
   if (needs === null) return { allowed: false, reason: 'for_the_user' };
   if (!subject.isLive && name !== 'squad_status') return { allowed: false, reason: 'ended' };
-  // Its file names programs, which would be started for an agent that must not start any.
+  // Denied: the file names programs, which would be started for an agent that must not start any.
   if (needs === 'subagent' && !subject.isSubagent) return { allowed: false, reason: 'subagent' };
   if ((needs === 'spawn' || needs === 'lead') && !subject.spawn) return { allowed: false, reason: 'spawn' };
   if (needs === 'approvals' && !subject.approvals) return { allowed: false, reason: 'approvals' };
-  // Otherwise an agent could answer its own question as the run that started it.
+  // Otherwise an agent could answer its own question in the name of the run that started it.
   if ((needs === 'proven' || needs === 'approvals' || needs === 'lead') && !subject.isProven)
     return { allowed: false, reason: 'unproven' };
   if (needs === 'record' && !subject.records) return { allowed: false, reason: 'record' };
   if (type) return mayInReview(subject, type, object);
   if (object === undefined || object.line.includes(subject.id)) return ALLOWED;
-  // The status of the runs it was started with, and no more than that.
+  // A run may read the status of the other members of its squad, but nothing else about them.
   const isSibling = name === 'squad_status' && object.squadId === subject.squadId;
   return isSibling ? ALLOWED : { allowed: false, reason: 'not_its_own' };
 }
 
 const TYPES = ['typed', ...AgentType.options] as const;
 
-/** Only itself and the run it reviews: its child runs have tools of their own. */
+/** In a review loop a run may only act for itself and the run it reviews; its child runs have their own tools. */
 function mayInReview(subject: RunSubject, type: (typeof TYPES)[number], object: Asked | undefined): Decision {
   if (subject.type === null || (type !== 'typed' && type !== subject.type))
     return { allowed: false, reason: 'type' };
@@ -156,7 +168,7 @@ function mayUse(subject: Holder, thing: Thing): UseDecision {
   return decide(subject.grants.servers, thing, subject.grants);
 }
 
-/** The error for a denied call: why, and what would have to change. */
+/** The error for a denied call: the reason, and what would have to change. */
 export function notAllowed(subject: Subject, operation: Action): SquadError {
   const why = decision(subject, operation);
   const { name: action, agents } = operation;
@@ -181,13 +193,13 @@ export function notAllowed(subject: Subject, operation: Action): SquadError {
       );
     case 'type':
       return refusal(
-        `This runs inside run ${id}, whose role is ${type === null ? 'of no type' : `of type ${type}`}: ${action} is not for it`,
+        `This runs inside run ${id}, whose role ${type === null ? 'has no type' : `is of type ${type}`}, so it cannot use ${action}`,
         `It needs ${typesFor(agents)} in the frontmatter of its role, and a role that came with the repository needs \`squad trust\`.`,
       );
     case 'unproven':
       return refusal(
-        `SQUAD_RUN_ID names run ${id}, but this process cannot prove that it belongs to it: only that run may call ${action}`,
-        "Use Squad's tools as your own client has them, or `squad mcp --identity FILE` with the file Squad gave to this run.",
+        `SQUAD_RUN_ID names run ${id}, but this process cannot prove that it belongs to that run. Only the run itself may call ${action}`,
+        'Use the tools of Squad that your client already has, or start `squad mcp --identity FILE` with the file that Squad gave to this run.',
       );
     case 'approvals':
       return refusal(
@@ -196,7 +208,7 @@ export function notAllowed(subject: Subject, operation: Action): SquadError {
       );
     case 'subagent':
       return refusal(
-        `This runs inside run ${id}: a subagent's file is not for agents to start`,
+        `This runs inside run ${id}: an agent cannot start a subagent file`,
         'Ask the user to add `squad mcp serve --config FILE` to .squad/mcp-config.json, with `squad mcp add`.',
       );
     case 'spawn':
@@ -218,7 +230,10 @@ const typesFor = (agents: AgentAccess | null): string =>
     .map(type => `\`type: ${type}\``)
     .join(' or ');
 
-/** Permission of a run that this run starts. An agent can pass on no more than it has; what a role says comes from the user, whoever uses that role. */
+/**
+ * Permission of a run that this run starts. An agent cannot pass on more than it has; but what a role file says comes
+ * from the user, whoever uses that role.
+ */
 export function permissionFrom(
   parent: RunIdentity,
   asked: Permission | undefined,
@@ -229,14 +244,14 @@ export function permissionFrom(
   if (rank(asked) <= Math.max(rank(parent.permission), rank(role ?? 'read'))) return asked;
   throw new SquadError(
     'NOT_ALLOWED',
-    `Run ${parent.id} has permission ${parent.permission} and cannot give ${asked}`,
+    `Run ${parent.id} has permission "${parent.permission}", so it cannot start a run with permission "${asked}"`,
     {
       suggestions: [`Leave permission out, or use a role whose frontmatter says \`permission: ${asked}\`.`],
     },
   );
 }
 
-/** Tools of a run that this run starts, by the same rule. */
+/** Tools of a run that this run starts, by the same rule as `permissionFrom`. */
 export function toolsFrom(
   parent: RunIdentity,
   asked: string[] | null | undefined,
@@ -250,7 +265,7 @@ export function toolsFrom(
   if (beyond.length === 0) return asked;
   throw new SquadError(
     'NOT_ALLOWED',
-    `Run ${parent.id} has the tools ${parent.tools.join(', ') || '(none)'} and cannot give ${beyond.join(', ')}`,
+    `Run ${parent.id} has only the tools ${parent.tools.join(', ') || '(none)'}, so it cannot give a run the tools ${beyond.join(', ')}`,
     { suggestions: ['Leave tools out, or use a role whose frontmatter names them.'] },
   );
 }

@@ -21,7 +21,7 @@ describe('checkTask', () => {
     expect(() => checkTask('one\ntw\0o')).toThrow(
       expect.objectContaining({
         code: 'INVALID_TEXT',
-        message: 'The task holds a NUL character at line 2, column 3.',
+        message: 'The task contains a NUL character at line 2, column 3.',
       }),
     );
   });
@@ -34,13 +34,13 @@ describe('checkTask', () => {
     expect(() => checkTask(task)).toThrow(
       expect.objectContaining({
         code: 'INVALID_TEXT',
-        message: `The task holds half of a surrogate pair at ${place}.`,
+        message: `The task contains half of a surrogate pair at ${place}.`,
       }),
     );
   });
 
   it('calls other text by its own name', () => {
-    expect(() => checkText('\0', 'The cwd')).toThrow('The cwd holds a NUL character at line 1, column 1.');
+    expect(() => checkText('\0', 'The cwd')).toThrow('The cwd contains a NUL character at line 1, column 1.');
   });
 });
 

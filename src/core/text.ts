@@ -10,11 +10,14 @@ export function checkTask(task: string): void {
   checkText(task, 'The task');
 }
 
-/** Refuses text that cannot be passed to a program: NUL would end it early, and half a surrogate pair has no UTF-8 form. */
+/**
+ * Refuses text that cannot be passed to a program: NUL would end it early, and half a surrogate pair cannot be encoded
+ * as UTF-8.
+ */
 export function checkText(text: string, what: string): void {
   const nul = text.indexOf('\0');
   if (nul >= 0)
-    refuse(text, what, nul, 'a NUL character', 'Remove it: no program can be given text with NUL in it.');
+    refuse(text, what, nul, 'a NUL character', 'Remove the NUL character: it cannot be passed to a program.');
   if (text.isWellFormed()) return;
   const half = loneSurrogate(text);
   refuse(
@@ -22,11 +25,11 @@ export function checkText(text: string, what: string): void {
     what,
     half,
     'half of a surrogate pair',
-    'Send the whole character, or remove it: half of one has no UTF-8 form.',
+    'Send the whole character, or remove the half: it cannot be encoded as UTF-8.',
   );
 }
 
-/** The last non-empty line, where programs print their answer. */
+/** The last non-empty line, in which programs print their answer. */
 export function lastLine(output: string): string | null {
   for (const line of output.split(/\r\n|\n|\r/).reverse()) if (line.trim() !== '') return line.trim();
   return null;
@@ -36,7 +39,7 @@ function refuse(text: string, what: string, index: number, found: string, way: s
   const before = text.slice(0, index);
   const line = before.split('\n').length;
   const column = index - before.lastIndexOf('\n');
-  throw new SquadError('INVALID_TEXT', `${what} holds ${found} at line ${line}, column ${column}.`, {
+  throw new SquadError('INVALID_TEXT', `${what} contains ${found} at line ${line}, column ${column}.`, {
     suggestions: [way],
   });
 }
@@ -50,7 +53,7 @@ function loneSurrogate(text: string): number {
   return -1;
 }
 
-/** Null for invalid JSON: another program has written into a file of ours. */
+/** Null for invalid JSON: another program has written into a file of Squad. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -59,7 +62,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** At most `max` characters, then `…`; never half a character. */
+/** Cuts to at most `max` characters plus `…`; never cuts a character in half. */
 export const truncate = (text: string, max: number): string =>
   text.length > max ? `${text.slice(0, max).toWellFormed()}…` : text;
 
@@ -75,11 +78,12 @@ export function cutText(text: string): string {
 }
 
 /**
- * Without control characters (except line ends and tabs), and without characters that are invisible or change how other text
- * looks: zero-width and bidirectional marks, tag characters, variation selectors, private and broken characters.
+ * The text without control characters (except line ends and tabs), and without characters that are invisible or change
+ * how other text looks: zero-width and bidirectional marks, tag characters, variation selectors, private and broken
+ * characters.
  */
 export const withoutHidden = (text: string): string =>
-  // Most texts are printable ASCII, which is quick to check.
+  // Fast path: most texts are printable ASCII.
   /^[\n\t -~]*$/.test(text)
     ? text
     : text.replace(/(?![\n\t])[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\p{Co}\p{Cs}\u2028\u2029]/gu, '');
@@ -87,10 +91,10 @@ export const withoutHidden = (text: string): string =>
 /** Terminal output as plain text. */
 export const plainText = (text: string): string => withoutHidden(stripVTControlCharacters(text));
 
-/** Longer "sentences" are tables or lists, and are cut for display anyway. */
+/** Only this much is read: longer "sentences" are tables or lists, and are cut for display anyway. */
 const MAX_READ_CHARS = 2_000;
 
-/** The first sentence of a Markdown text, without headings, fences and list marks. Empty: there is none. */
+/** The first sentence of a Markdown text, without headings, fences and list marks. Empty if there is none. */
 export function firstSentence(markdown: string): string {
   const lines = markdown.slice(0, MAX_READ_CHARS).split(/\r?\n/).map(withoutMarks);
   const prose = lines.findIndex(({ kind }) => kind === 'prose');
@@ -103,7 +107,7 @@ export function firstSentence(markdown: string): string {
   return SENTENCE.exec(paragraph)?.[0] ?? paragraph;
 }
 
-/** Up to the first full stop that ends a sentence: not that of "e.g." or "3.5". */
+/** Matches up to the first full stop that ends a sentence, which is not that of "e.g." or "3.5". */
 const SENTENCE =
   /^.+?(?:(?<!\b(?:e\.g|i\.e|vs|etc|cf|approx))[.!?\u2026]["')\]]*(?=\s|$)|[\u3002\uff01\uff1f])/s;
 
@@ -115,7 +119,7 @@ function withoutMarks(line: string): { kind: 'prose' | 'heading' | 'none'; text:
   return { kind: text === '' ? 'none' : 'prose', text };
 }
 
-/** Suggests similar names; null: there are none. */
+/** Suggests similar names; null if there are none. */
 export function didYouMean(wrong: string, names: readonly string[]): string | null {
   const near = nearest(wrong, names);
   return near.length > 0 ? `Did you mean ${near.join(' or ')}?` : null;

@@ -9,7 +9,7 @@ export function chatUuid(cli: string, chatId: string): string {
   if (isUuid(chatId)) return chatId;
   throw new SquadError(
     'CHAT_UNKNOWN',
-    `${cli} has no chat ${JSON.stringify(chatId.slice(0, 100).toWellFormed())}: its chats are known by UUID`,
+    `${cli} has no chat ${JSON.stringify(chatId.slice(0, 100).toWellFormed())}: the id of a chat must be a UUID`,
     {
       suggestions: ['Leave chatId out to open a new chat.'],
     },

@@ -131,8 +131,8 @@ function notFound(
       suggestions: [
         `Install it: ${install}`,
         env.PATH
-          ? `Squad looked in the PATH the client handed down: ${env.PATH}`
-          : 'The client handed down no PATH: run `squad install` for it from a terminal, which records yours.',
+          ? `Squad searched the PATH that the client passed on: ${env.PATH}`
+          : 'The client passed no PATH to Squad. Run `squad install CLIENT` in a terminal: it records the PATH of that terminal.',
       ],
     },
   );

@@ -15,11 +15,13 @@ export function oneArgument(what: string, value: string): string {
 /** Checks a value that follows its flag in the same argument. */
 export function partOfArgument(what: string, value: string): string {
   if (value.includes('\0'))
-    throw new SquadError('INVALID_TEXT', `${what} holds a NUL character: ${shortened(value)}`);
+    throw new SquadError('INVALID_TEXT', `${what} contains a NUL character: ${shortened(value)}`, {
+      suggestions: ['Remove the NUL character.'],
+    });
   if (Buffer.byteLength(value) > MAX_ARGUMENT_LENGTH)
     throw new SquadError(
       'ARGUMENT_TOO_LONG',
-      `${what} is ${Buffer.byteLength(value)} bytes long; an argument ends at ${MAX_ARGUMENT_LENGTH}.`,
+      `${what} is ${Buffer.byteLength(value)} bytes long; the limit for an argument is ${MAX_ARGUMENT_LENGTH} bytes.`,
     );
   return value;
 }

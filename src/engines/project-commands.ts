@@ -33,7 +33,7 @@ export function refuseProjectCommands(cwd: string, settings: ProjectSettings, fo
 function refusal(file: string, key: string, cwd: string, { cli, program }: ProjectSettings): SquadError {
   return new SquadError(
     'NOT_ALLOWED',
-    `${file} came with the repository and decides what ${cli} runs or reaches ("${key}"), and you have not trusted the folder in ${cli}.`,
+    `${file} came with the repository and sets "${key}", which can make ${cli} run programs or connect to servers. You have not trusted the folder in ${cli}.`,
     {
       suggestions: [
         `Read that file. If you trust it, run \`${program}\` in ${cwd} once and choose to trust the folder.`,
@@ -47,10 +47,10 @@ function refusal(file: string, key: string, cwd: string, { cli, program }: Proje
 const changed = (file: string, key: string, twin: string, { cli }: ProjectSettings): SquadError =>
   new SquadError(
     'NOT_ALLOWED',
-    `${file} decides what ${cli} runs or reaches ("${key}"), and is not what you have trusted: ${twin} differs.`,
+    `${file} sets "${key}", which can make ${cli} run programs or connect to servers. The file differs from ${twin}, which you have trusted.`,
     {
       suggestions: [
-        'Compare the two. If you want the change, bring it into your own checkout and try again.',
+        'Compare the two files. If you want the change, make it in your own checkout too, then try again.',
       ],
     },
   );

@@ -118,7 +118,7 @@ test('a server that cannot be used as it is configured is unusable once somebody
   const unusable = {
     unset: ['unusable', 'the variable NOT_SET is not set'],
     ftp: ['unusable', 'the url of ftp is not an http or https URL'],
-    meta: ['unusable', 'the url of meta leads to an address that is never connected to'],
+    meta: ['unusable', 'the url of meta leads to an address that Squad never connects to'],
   };
   expect(await healths()).toEqual(unusable);
   fixture.reconfigure(config('STILL_NOT_SET'));

@@ -41,22 +41,22 @@ const REASONS: Record<Extract<UseDecision, { allowed: false }>['reason'], string
 
 type Inspection = { tools: SeenTool[]; faults: ServerFault[] };
 
-/** The servers to inspect, as a run of this role would get them. `roleId` null: of no role, so every server is inspected. */
+/** Selects the servers that a run of this role would get. `roleId` null: no role, so every server is inspected. */
 interface Inspect extends Pick<RunServersOptions, 'workspace' | 'roleId' | 'roleMcp' | 'pool' | 'onJudged'> {
   config: McpConfig;
   env: Record<string, string>;
   timers: Timers;
   roles?: readonly string[] | undefined;
   confirmed?: RunServersOptions['confirmed'];
-  /** Only for a subagent's own servers. */
+  /** Only set for the own servers of a subagent. */
   startMs?: RunServersOptions['startMs'];
 }
 
-/** Lists the tools of a role's servers, each with whether the role has it. Starts servers that are not up. */
+/** Lists the tools of a role's servers, and whether the role may use each. Starts servers that are not up. */
 async function inspectTools(inspect: Inspect): Promise<Inspection> {
   const { workspace, config, roleId, roleMcp, env, timers, roles, confirmed, startMs } = inspect;
   const servers = new RunServers({
-    // Takes the servers like a run, so that they are released like a run's.
+    // Uses the servers as a run does, so that they are stopped afterwards like those of a run.
     runId: newRunId(),
     workspace,
     roleId,
@@ -94,7 +94,7 @@ async function inspectTools(inspect: Inspect): Promise<Inspection> {
   }
 }
 
-/** Null: the role has it. */
+/** Null: the role may use the tool. */
 function reasonWhyNot(
   may: UseDecision,
   { server, name }: Thing,
@@ -156,7 +156,7 @@ function faultFound(server: RunServer): ServerFault[] {
     : [];
 }
 
-/** A server that nobody uses. */
+/** Status of a server that no run uses. */
 const idleStatus = (workspace: string, server: string, now: number): UpstreamStatus => ({
   workspace,
   server,
@@ -182,7 +182,7 @@ const idleStatus = (workspace: string, server: string, now: number): UpstreamSta
   refused: [],
 });
 
-/** A server that is in use, or was a moment ago. */
+/** Status of a server that is in use, or was until a moment ago. */
 function pooledStatus(server: PooledServer): UpstreamStatus {
   const { id, workspace, config, upstream, catalogue, pins, users, inFlight, redactor } = server;
   const { link, health, since, retryAt, fault, lastFault, failures, calls, stray } = upstream;
@@ -222,7 +222,7 @@ interface AdminOptions extends Pick<GatewayOptions, 'configs' | 'audit' | 'clock
   pinsOf(key: ServerPins['key']): ServerPins;
   timers: Timers;
   unusable: UnusableServers;
-  /** The pins that hold the confirmed dangling restrictions for a server. */
+  /** Loads the confirmed dangling restrictions of a server. */
   confirmed(workspace: string, server: string): ServerPins;
   onConfirmed(workspace: string): void;
   /** Workspaces with runs. */
@@ -343,7 +343,7 @@ export function createAdmin(options: AdminOptions): GatewayAdmin {
     return danglingChanges(pending, clock.now());
   }
 
-  /** For pins that are loaded. */
+  /** Only includes servers whose pins are loaded. */
   function unmatched(config: McpConfig, { key, pins }: ServerPins): PendingChange[] {
     if (pins === null) return [];
     return unmatchedChanges(config, key.server, new Set(pins.map(({ name }) => name)), clock.now());
@@ -366,7 +366,7 @@ export function createAdmin(options: AdminOptions): GatewayAdmin {
   }
 }
 
-/** Without servers that nobody uses any more if there is a newer one of the same id: another value of a variable makes it another server. */
+/** Leaves out unused servers if a newer one has the same id: another value of a variable makes it another server. */
 function withoutPredecessors(servers: PooledServer[]): PooledServer[] {
   const newest = new Map(servers.flatMap(server => (server.isOwn ? [] : [[server.id, server]])));
   return servers.filter(server => server.users.size > 0 || newest.get(server.id) === server);

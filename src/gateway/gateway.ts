@@ -14,7 +14,7 @@ import type { Connect } from './upstream/connect.ts';
 import { createPinRegistry } from './upstream/pins.ts';
 import { Pool, type PoolOptions, UnusableServers } from './upstream/pool.ts';
 
-/** Ended runs that are remembered, because something may still ask about them. */
+/** Number of ended runs that are remembered, because requests about them may still arrive. */
 const MAX_ENDED = 10_000;
 
 const LISTS: readonly ListKind[] = ['tools', 'resources', 'prompts'];
@@ -25,20 +25,20 @@ export interface GatewayOptions extends Pick<PoolOptions, 'onQuestion'> {
   audit: Audit;
   connect: Connect;
   /**
-   * The whole environment of the run: fills in the variables of a configuration, and a server that is started for the run gets a
-   * part of it. Read once per run, when the run needs a server.
+   * The whole environment of the run. It supplies the variables of a configuration; a server that is started for the
+   * run gets a part of it. Read once per run, when the run first needs a server.
    */
   variablesOf(run: Run): Promise<Record<string, string>>;
-  /** Other secrets of a run that has its own servers. */
+  /** Further secrets of a run that has its own servers. */
   secretsOf?(run: Run): Promise<readonly Secret[]>;
-  /** Ids of all roles of the run's workspace; absent: no role counts as missing. */
+  /** Ids of all roles of the run's workspace; absent: roles are not checked. */
   rolesOf?(run: Run): Promise<readonly string[]>;
   clock: Clock;
   timers?: Timers;
   warn(message: string): void;
-  /** `count`: how many times since the last report. */
+  /** `count`: number of denials since the last report. */
   onDenied?(run: Run, name: string, count: number): void;
-  /** A note for the result of the run: a server cannot be used. Once for each server and kind of error. */
+  /** Adds a note to the run's result that a server cannot be used, once for each server and kind of error. */
   onNote?(runId: RunId, text: string): void;
 }
 
@@ -47,7 +47,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const runs = new Map<RunId, RunAccess>();
   const ended = new Set<RunId>();
   const listeners = new Set<(runId: RunId, what: ListKind) => void>();
-  /** A hundred runs with the same problem are one warning. */
+  /** Logged once, even if a hundred runs have the same problem. */
   const warned = new Set<string>();
   const warn = (message: string) => {
     if (warned.has(message)) return;
@@ -55,7 +55,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     options.warn(message);
   };
   const pinsOf = createPinRegistry(options.pins, clock);
-  /** Confirmed restrictions have pins of their own: the server may not exist, or may never have been listed. */
+  /** Confirmed restrictions have their own pins: the server may not exist, or may never have been listed. */
   const confirmed = (workspace: string, server: string) => pinsOf({ workspace, server, source: '' });
   const unusable = new UnusableServers();
   const longCalls = new LongCalls(timers);
@@ -71,7 +71,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       for (const runId of server.users) notify(runId, [what]);
     },
     onServerError(server, error, fault) {
-      // Only the first failure in a row.
+      // Logged only for the first failure in a row.
       if (!server.isDown)
         options.warn(`${describeServerError(server.id, error, fault)} (${server.workspace})`);
       server.isDown = true;
@@ -96,7 +96,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   return {
     ...admin,
     prepare(run) {
-      // A run that is resumed after its end may come again.
+      // A run that has ended may be resumed, and then asks again.
       ended.delete(run.id);
       accessOf(run);
     },
@@ -110,7 +110,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
     async release(runId) {
       const access = runs.get(runId);
-      // Removed first: nobody is notified that an ended run has lost its servers.
+      // Removed first, so that nobody is notified that an ended run has lost its servers.
       runs.delete(runId);
       access?.release();
       ended.add(runId);
@@ -136,7 +136,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     const isOwn = hasOwnServers(run);
     const access = new RunAccess({
       ...{ ...options, run, pool, unusable, timers, warn, longCalls, denials, confirmed },
-      // A run's own calls do not ask for the configuration, so it has to be watched however long the run takes.
+      // The run's own calls do not read the configuration, so it is watched as long as the run lasts.
       onRelease: isOwn ? () => {} : configs.keep(run.workspace),
     });
     runs.set(run.id, access);
@@ -149,7 +149,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   function arrived(access: RunAccess, inForce: ConfigInForce): void {
     const { id } = access.run;
-    // The run may have ended meanwhile.
+    // The run may have ended during the await.
     if (runs.get(id) !== access) return;
     apply(access, inForce);
     if (inForce.config !== null) notify(id, LISTS);

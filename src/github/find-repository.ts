@@ -3,7 +3,10 @@ import { SquadError } from '../schema/error.ts';
 import { asGitError, type Git, type OpenGit } from './git.ts';
 import { apiUrlOf, parseRemoteUrl, shownAddress } from './remote-url.ts';
 
-/** The repository of the remote `origin`, else of the only remote, else of the one the checked-out branch tracks. */
+/**
+ * The repository of the remote `origin`, otherwise of the only remote, otherwise of the remote that the checked-out
+ * branch tracks.
+ */
 export async function findRepository(
   openGit: OpenGit,
   folder: string,
@@ -28,13 +31,13 @@ export async function findRepository(
 }
 
 interface Remotes {
-  /** Remote → push URL. */
+  /** Maps a remote to its push URL. */
   urls: Map<string, string>;
-  /** Branch → the remote it tracks. */
+  /** Maps a branch to the remote that it tracks. */
   tracked: Map<string, string>;
 }
 
-/** From `git config --list -z`: key, newline, value. Git pushes to every URL of a remote; the first counts here. */
+/** Parses `git config --list -z`: key, newline, value. Git pushes to every URL of a remote; Squad uses the first. */
 function remotesIn(list: string): Remotes {
   const urls = new Map<string, string>();
   const pushUrls = new Map<string, string>();
@@ -58,7 +61,7 @@ async function chosen(git: Git, { urls, tracked }: Remotes, folder: string): Pro
     throw missing(`The repository at ${folder} has no remote`, [
       'Add one, for example `git remote add origin https://github.com/OWNER/REPOSITORY.git`, then retry.',
     ]);
-  // Exits with 1 when no branch is checked out.
+  // This git command exits with 1 when no branch is checked out.
   const branch = await git.run(['symbolic-ref', '--quiet', '--short', 'HEAD'], { codes: [1] });
   const upstream = tracked.get(String(branch).trim());
   if (upstream !== undefined && urls.has(upstream)) return upstream;

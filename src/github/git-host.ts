@@ -9,15 +9,15 @@ import type { ApiClient, ApiFailure, ApiResult } from './octokit-client.ts';
 import { push, remoteTip } from './push.ts';
 
 export interface Attempt {
-  /** "open a pull request in owner/name" */
+  /** What was attempted, for example "open a pull request in owner/name". */
   what: string;
   apiUrl: string;
-  /** Needed by a classic token (scope) or a fine-grained one (permissions). */
+  /** Required scope of a classic token, or permissions of a fine-grained one. */
   scope: string;
   permissions: string;
 }
 
-/** The host's own message, with a next step from its headers. */
+/** An error with the host's own message, and a next step derived from its headers. */
 export function apiError(failure: ApiFailure, attempt: Attempt): SquadError {
   const { status } = failure;
   const said = messageOf(failure);
@@ -27,21 +27,21 @@ export function apiError(failure: ApiFailure, attempt: Attempt): SquadError {
   return new SquadError('GITHUB_REFUSED', answer, { suggestions: [nextStep(failure, attempt)] });
 }
 
-/** A response that is not GitHub's, or was cut off. */
+/** The response does not come from GitHub, or was cut off. */
 export const unreadable = (attempt: Attempt): SquadError =>
   new SquadError(
     'GITHUB_UNREACHABLE',
-    `${hostOf(attempt)} was asked to ${attempt.what} and sent a response that cannot be read. It may have been done or not`,
+    `${hostOf(attempt)} was asked to ${attempt.what}, but its response cannot be read. It is unknown whether the request was carried out`,
     {
       suggestions: [
-        `Check that ${attempt.apiUrl} is the address of a GitHub API, and check there before you retry.`,
+        `Check that ${attempt.apiUrl} is the address of a GitHub API. Before you retry, check on GitHub whether the request was carried out.`,
       ],
     },
   );
 
 function unreachable({ status }: ApiFailure, attempt: Attempt, said: string): SquadError {
-  const how = status === null ? `could not be reached: ${said}` : `failed: ${said} (${status})`;
-  return new SquadError('GITHUB_UNREACHABLE', `${hostOf(attempt)} was asked to ${attempt.what} and ${how}`, {
+  const how = status === null ? `could not be reached: ${said}` : `it failed: ${said} (${status})`;
+  return new SquadError('GITHUB_UNREACHABLE', `${hostOf(attempt)} was asked to ${attempt.what}, but ${how}`, {
     suggestions: [
       status === null
         ? `Check the network, and GITHUB_API_URL if it is set (the request went to ${attempt.apiUrl}). Then retry.`
@@ -70,7 +70,7 @@ function rateLimited({ headers }: ApiFailure, attempt: Attempt, said: string): S
   );
 }
 
-/** When the limit ends; null: unknown. */
+/** Time at which the rate limit ends; null: unknown. */
 function resetOf(headers: Record<string, string>): string | null {
   const wait = Number(headers['retry-after']);
   const reset = Number(headers['x-ratelimit-reset']);
@@ -78,7 +78,7 @@ function resetOf(headers: Record<string, string>): string | null {
   return wait > 0 ? asTime(Date.now() + wait * 1000) : null;
 }
 
-/** Null: not a valid date. */
+/** Returns null for an invalid date. */
 function asTime(ms: number): string | null {
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? null : date.toISOString().replace(/\.\d+Z$/, 'Z');
@@ -110,7 +110,7 @@ function messageOf({ data, message }: ApiFailure): string {
   return said.slice(0, MAX_TEXT_LENGTH).toWellFormed() || 'no reason given';
 }
 
-/** `{ resource, field, code, message }` of a refused value. */
+/** Describes the `{ resource, field, code, message }` of a refused value. */
 function detailOf(error: unknown): string {
   if (typeof error === 'string') return error;
   const message = textOf(error, 'message');
@@ -118,7 +118,7 @@ function detailOf(error: unknown): string {
   return [textOf(error, 'resource'), textOf(error, 'field'), textOf(error, 'code')].filter(Boolean).join(' ');
 }
 
-/** An error page of a proxy is no reason. */
+/** An error page of a proxy is not shown, because it contains no reason. */
 const plain = (text: string): string =>
   /<html|<!doctype/i.test(text) ? 'a web page instead of an answer' : text;
 
@@ -130,7 +130,7 @@ function textOf(value: unknown, key: string): string | null {
 const hostOf = ({ apiUrl }: Attempt): string =>
   apiUrl === 'https://api.github.com' ? 'GitHub' : `GitHub (${new URL(apiUrl).host})`;
 
-/** Whether a commit differs from where its work tree began, and from where it last met the base branch. */
+/** Whether a commit differs from the start of its work tree, and from its merge base with the base branch. */
 async function changesAnything(
   openGit: OpenGit,
   env: Record<string, string | undefined>,
@@ -149,7 +149,7 @@ async function changesAnything(
   }
 }
 
-/** With the base branch as this repository knows it. */
+/** Uses the base branch in the state that this repository has of it. */
 async function mergeBase(
   git: Git,
   commit: string,
@@ -157,7 +157,7 @@ async function mergeBase(
 ): Promise<string | null> {
   for (const ref of [`refs/remotes/${repository.remote}/${branch}`, `refs/heads/${branch}`]) {
     const tip = await idOf(git, `${ref}^{commit}`);
-    // Exits with 1 when they have nothing in common.
+    // This git command exits with 1 when the two have no common commit.
     if (tip) return String(await git.run(['merge-base', tip, commit], { codes: [1] })).trim() || null;
   }
   return null;
@@ -168,7 +168,7 @@ const idOf = async (git: Git, name: string): Promise<string | null> =>
     await git.run(['rev-parse', '--verify', '--quiet', '--end-of-options', name], { codes: [1] }),
   ).trim() || null;
 
-/** More than Squad commits to a branch during one review. */
+/** Higher than the number of commits that Squad adds to a branch during one review. */
 const MAX_COMMITS = 100;
 
 /**
@@ -232,7 +232,7 @@ export function createGitHub(options: GitHubOptions): GitHost {
   const { requestTimeoutMs = REQUEST_TIMEOUT_MS, pushTimeoutMs = PUSH_TIMEOUT_MS } = options;
   const pushOptions = { openGit, timeoutMs: pushTimeoutMs };
 
-  /** Loaded on first use: most hubs never need it. */
+  /** Loaded on first use, because most hubs never need it. */
   async function clientFor({ apiUrl }: HostedRepository, access: GitHostAccess): Promise<ApiClient> {
     const { createApiClient } = await import('./octokit-client.ts');
     return createApiClient({ ...access, apiUrl, timeoutMs: access.timeoutMs ?? requestTimeoutMs });
@@ -264,7 +264,7 @@ export function createGitHub(options: GitHubOptions): GitHost {
       const attempt = attemptOf('open a pull request', PULLS, repository);
       if ('failed' in end && end.status === 422) {
         if (/no commits between/i.test(JSON.stringify(end.data))) throw nothingBetween(ask.head, base);
-        // Another process may have opened it just now.
+        // Another process may have opened the pull request in the meantime.
         const opened =
           /already exists/i.test(JSON.stringify(end.data)) &&
           (await findPullRequest(repository, ask.head, access));
@@ -308,7 +308,7 @@ function read<T>(schema: z.ZodType<T>, end: ApiResult, attempt: Attempt, access:
   return parsed.data;
 }
 
-/** A host or a proxy may echo the request. */
+/** Removes the token, because a host or a proxy may echo the request. */
 const redacted = (failure: ApiFailure, { token }: GitHostAccess): ApiFailure =>
   createRedactor([{ name: 'GITHUB_TOKEN', value: token }]).deep(failure);
 

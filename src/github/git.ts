@@ -2,7 +2,7 @@ import type { ProgramEnd } from '../process/programs/run-program.ts';
 import { SquadError } from '../schema/error.ts';
 import type { Protocol } from './remote-url.ts';
 
-/** The part of `src/workspace/git` that is needed here. It runs nothing that the repository configures. */
+/** The part of `src/workspace/git` that is needed here. It runs no program that the repository configures. */
 export interface Git {
   folder: { root: string; commonDir: string };
   run(args: string[], how?: { codes?: readonly number[] }): Promise<Buffer>;
@@ -19,6 +19,6 @@ export function asGitError(thrown: unknown, folder: string): SquadError {
   const reason = thrown instanceof Error ? thrown.message : String(thrown);
   return new SquadError('GIT_FAILED', `git could not read ${folder}: ${reason}`, {
     cause: thrown,
-    suggestions: ['Try `git status` there. Nothing was sent.'],
+    suggestions: ['Run `git status` in that folder to see more. Nothing was sent.'],
   });
 }

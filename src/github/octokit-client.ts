@@ -1,4 +1,4 @@
-/** The only file that knows Octokit; bundled by itself and loaded when something is first asked of GitHub. */
+/** The only file that uses Octokit; it is a separate bundle that is loaded at the first request to GitHub. */
 import { readFileSync } from 'node:fs';
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
@@ -14,10 +14,13 @@ interface RequestOptions {
 }
 
 const MAX_BYTES = 16 * 1024 * 1024;
-/** Variables that name the certificate of an own host. */
+/** Variables that name the certificate of a self-hosted server. */
 const CERTIFICATE_NAMES = ['NODE_EXTRA_CA_CERTS', 'GIT_SSL_CAINFO', 'SSL_CERT_FILE'];
 
-/** `fetch` with the proxy and certificates of a run's client, which the hub itself does not have. Follows no redirect. */
+/**
+ * `fetch` with the proxy and certificates of a run's client, which the hub itself does not have. Does not follow
+ * redirects.
+ */
 export function apiFetch(
   env: Record<string, string>,
 ): (url: string, options: RequestOptions) => Promise<Response> {
@@ -60,7 +63,7 @@ function responseOf({ statusCode = 0, headers }: IncomingMessage, text: string):
   });
 }
 
-/** Undefined: Node's own. If the file cannot be read, the TLS error of the host says what is wrong. */
+/** Undefined: Node's own certificates. If the file cannot be read, the TLS error of the host shows what is wrong. */
 function certificates(env: Record<string, string>): string[] | undefined {
   const file = CERTIFICATE_NAMES.map(name => env[name]).find(Boolean);
   if (!file) return undefined;
@@ -75,7 +78,7 @@ interface ApiClientOptions {
   apiUrl: string;
   token: string;
   timeoutMs: number;
-  /** Proxies and certificates. */
+  /** Environment with proxies and certificates. */
   env: Record<string, string>;
 }
 
@@ -86,7 +89,7 @@ export interface ApiFailure {
   failed: true;
   /** Null: there was no response. */
   status: number | null;
-  /** Names in lower case. */
+  /** Header names are in lower case. */
   headers: Record<string, string>;
   data: unknown;
   message: string;
@@ -94,7 +97,7 @@ export interface ApiFailure {
 
 export type ApiClient = ReturnType<typeof createApiClient>;
 
-/** The API calls that Squad makes. No type of the library shows. */
+/** The API calls that Squad makes. Types of the library are not exposed. */
 export function createApiClient({ apiUrl, token, timeoutMs, env }: ApiClientOptions) {
   const quiet = () => {};
   const octokit = new Octokit({
@@ -102,7 +105,7 @@ export function createApiClient({ apiUrl, token, timeoutMs, env }: ApiClientOpti
     baseUrl: apiUrl,
     userAgent: 'squad-mcp',
     request: { fetch: apiFetch(env) },
-    // Its own log goes to the console. We report failures ourselves, once.
+    // The library's log would go to the console. Squad reports failures itself, once.
     log: { debug: quiet, info: quiet, warn: quiet, error: quiet },
   });
   const request = () => ({ signal: AbortSignal.timeout(timeoutMs) });
@@ -146,7 +149,7 @@ async function resultOf(call: Promise<Answer>): Promise<ApiResult> {
   }
 }
 
-/** Without a response the library invents a status. */
+/** Without a response, the library makes up a status, which is ignored. */
 const failure = (answer: Answer | undefined, message: string): ApiFailure => ({
   failed: true,
   status: answer?.status ?? null,

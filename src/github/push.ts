@@ -35,20 +35,21 @@ export function pushError(end: ProgramEnd, attempt: PushAttempt): SquadError {
   const reason = [why, message].filter(Boolean).join('; ');
   return new SquadError('PUSH_REJECTED', `Pushing ${branch} to ${where} failed: ${reason}`, {
     suggestions: [
-      cause?.next(attempt) ?? 'Try `git push` there by hand to see more. No pull request was opened.',
+      cause?.next(attempt) ??
+        'Run `git push` by hand in the work tree to see more. No pull request was opened.',
     ],
   });
 }
 
 interface Cause {
   pattern: RegExp;
-  /** Added where git's message is not clear. */
+  /** Explanation that is added where git's message is not clear. */
   why?: (attempt: PushAttempt) => string;
-  /** Null: the branch may have arrived. */
+  /** Next step; null: the branch may have arrived. */
   next: ((attempt: PushAttempt) => string) | null;
 }
 
-/** The first match counts, so certain causes come first. */
+/** The first match counts, so unambiguous causes come first. */
 const CAUSES: Cause[] = [
   {
     pattern: /\((non-fast-forward|fetch first|stale info|needs force)\)/,
@@ -65,7 +66,7 @@ const CAUSES: Cause[] = [
     next: () => 'Connect once by hand with ssh to accept the host key, then retry.',
   },
   {
-    // Over http git would prompt for a user name and password, and cannot.
+    // Over HTTP git wants to prompt for a user name and password, but has no terminal.
     pattern: /Authentication failed for 'https?:|could not read (Username|Password) for|error: 401\b/i,
     why: attempt =>
       getsToken(attempt)
@@ -111,7 +112,7 @@ function getsToken({ repository: { url, apiUrl } }: PushAttempt): boolean {
 
 const MAX_TEXT_LENGTH = 800;
 
-/** The host's lines, then why git gave up. */
+/** The lines of the host, then the reason that git gives. */
 function messageOf(
   { stdout, stderr, code }: ProgramEnd,
   { access, repository: { url } }: PushAttempt,
@@ -135,8 +136,8 @@ function messageOf(
 }
 
 const unknown = (message: string): SquadError =>
-  new SquadError('GITHUB_UNREACHABLE', `${message}. The branch may have arrived or not`, {
-    suggestions: ['Retry: what has arrived is not sent twice.'],
+  new SquadError('GITHUB_UNREACHABLE', `${message}. It is unknown whether the branch was pushed`, {
+    suggestions: ['Retry: pushing again is safe, even if the branch has arrived.'],
   });
 
 /**
@@ -174,11 +175,11 @@ const SHA256 =
 
 interface Transport {
   protocol: Protocol;
-  /** Options of git itself. */
+  /** Options of git itself, before the subcommand. */
   options: string[];
   /** Options of `push`. */
   receiver: string[];
-  /** Added to the usual environment. `home` is an empty folder. */
+  /** Variables that are added to the usual environment. `home` is an empty folder. */
   env(home: string): Record<string, string>;
 }
 
@@ -199,7 +200,7 @@ function transport(repository: HostedRepository, access: GitHostAccess): Transpo
         ...common,
         env: home => ({
           ...picked(access.env, HTTP_NAMES),
-          // Keeps git from other credentials of the user, below the real home.
+          // An empty home keeps git from using other credentials of the user.
           HOME: home,
           ...(isServedBy(remote, repository.apiUrl) && tokenFor(repository.url, access.token)),
         }),
@@ -207,7 +208,10 @@ function transport(repository: HostedRepository, access: GitHostAccess): Transpo
   }
 }
 
-/** In the environment of this one command: arguments are visible to other users, and a file would stay. */
+/**
+ * The token is in the environment of this one command: arguments are visible to other users, and a file would stay on
+ * disk.
+ */
 function tokenFor(url: string, token: string): Record<string, string> {
   const basic = Buffer.from(`x-access-token:${token}`).toString('base64');
   return {
@@ -217,7 +221,7 @@ function tokenFor(url: string, token: string): Record<string, string> {
   };
 }
 
-/** The user's own ssh, which must fail instead of prompting. */
+/** The user's own ssh command, with options that make it fail instead of prompting. */
 function sshEnvironment({ env }: GitHostAccess): Record<string, string> {
   const command = env.GIT_SSH_COMMAND?.trim() || 'ssh';
   return {
@@ -228,8 +232,8 @@ function sshEnvironment({ env }: GitHostAccess): Record<string, string> {
 }
 
 /**
- * For a repository in a folder git itself starts the receiving side with that repository's configuration, which an agent may have
- * changed: nothing of it is run either.
+ * For a repository in a folder, git starts the receiving side with that repository's configuration, which an agent may
+ * have changed. These options keep that configuration from running programs.
  */
 const RECEIVE_PACK = [
   'git',
@@ -238,7 +242,7 @@ const RECEIVE_PACK = [
     'core.fsmonitor=false',
     'core.alternateRefsCommand=true',
     'receive.autogc=false',
-    // Any other value would check out files, through filters of that repository.
+    // Any other value would check out files, which runs filters of that repository.
     'receive.denyCurrentBranch=refuse',
   ].flatMap(setting => ['-c', setting]),
   'receive-pack',
@@ -259,7 +263,7 @@ interface PushOptions {
 
 const MAX_BYTES = 1024 * 1024;
 
-/** Pushes a commit to the branch of the same name on the host. Never forced. */
+/** Pushes a commit to the branch of the same name on the host. Never forces. */
 export async function push(
   options: PushOptions,
   worktree: Worktree,
@@ -303,7 +307,7 @@ async function call(
     .catch(thrown => {
       throw new SquadError('GIT_FAILED', `There is no branch ${branch} in ${folder}`, {
         cause: thrown,
-        suggestions: ['It was removed. `squad worktrees` lists the branches of runs.'],
+        suggestions: ['The branch was deleted. `squad worktrees` lists the branches of runs.'],
       });
     });
   const limitMs = access.timeoutMs ?? timeoutMs;

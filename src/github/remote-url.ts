@@ -6,18 +6,21 @@ export type Protocol = 'https' | 'http' | 'ssh' | 'file';
 
 export interface RemoteUrl {
   protocol: Protocol;
-  /** With its port, if any; null for a folder on this machine. */
+  /** Host with its port, if any; null for a folder on this machine. */
   host: string | null;
   owner: string;
   name: string;
-  /** Without passwords and tokens. */
+  /** URL without passwords and tokens. */
   url: string;
 }
 
-/** Parses every form of address that git can push to; null: none of them. A relative folder starts at `root`. */
+/**
+ * Parses every form of address that git can push to; null if it is none of them. A relative folder is relative to
+ * `root`.
+ */
 export function parseRemoteUrl(text: string, root: string): RemoteUrl | null {
   const written = text.trim();
-  // `ext::program` and the like would run a program.
+  // Refused, because `ext::program` and similar addresses run a program.
   if (written === '' || /^[\w+.-]+::/.test(written)) return null;
   if (/^[a-z][\w+.-]*:\/\//i.test(written)) return fromUrl(written);
   const [, host, path] = SHORT_FORM.exec(written) ?? [];
@@ -25,8 +28,8 @@ export function parseRemoteUrl(text: string, root: string): RemoteUrl | null {
 }
 
 /**
- * An address without anything that may be a password: all up to the last `@`, because a password that is not encoded can contain
- * anything, and query, fragment and command.
+ * The address without parts that may contain a password: everything up to the last `@` (a password that is not encoded
+ * can contain anything), query, fragment and command.
  */
 export function shownAddress(text: string): string {
   const [, scheme = '', rest = ''] = /^([a-z][\w+.-]*:(?:\/\/|:))?(.*)$/is.exec(text.trim()) ?? [];
@@ -35,7 +38,7 @@ export function shownAddress(text: string): string {
   return `${scheme}${place}`.slice(0, 200);
 }
 
-/** `git@host:owner/name`: no slash before the first colon. */
+/** Matches `git@host:owner/name`: no slash before the first colon. */
 const SHORT_FORM = /^(?:[^@/:]+@)?(\[[^\]]+\]|[^/:@[]+):(.+)$/s;
 
 function fromUrl(written: string): RemoteUrl | null {
@@ -45,7 +48,7 @@ function fromUrl(written: string): RemoteUrl | null {
   switch (protocol) {
     case 'https:':
     case 'http:':
-      // Git must send our token, never credentials left in the address.
+      // Without the user part: git must send Squad's token, never credentials left in the address.
       return named(pathname, {
         protocol: protocol === 'https:' ? 'https' : 'http',
         host,
@@ -62,7 +65,7 @@ function fromUrl(written: string): RemoteUrl | null {
   }
 }
 
-/** A leading dash would make it an option of ssh. */
+/** A leading dash would make the host an option of ssh. */
 const overSsh = (host: string, path: string, url: string): RemoteUrl | null =>
   host.startsWith('-') || url.startsWith('-') ? null : named(path, { protocol: 'ssh', host, url });
 
@@ -84,8 +87,9 @@ const isName = (text: string): boolean => /^[\w.-]+$/.test(text) && !/^\.+$/.tes
 const GITHUB = { api: 'https://api.github.com', hosts: ['github.com', 'www.github.com', 'ssh.github.com'] };
 
 /**
- * The address of the API: what the user set, or GitHub's own for a remote at GitHub. Never guessed from another host's name: an agent
- * can change the address of a remote, and the token goes to the API, the code to the remote.
+ * Address of the API: the one that the user set, or GitHub's own for a remote at GitHub. It is never guessed from the
+ * name of another host: an agent can change the address of a remote, and the token goes to the API and the code to the
+ * remote.
  */
 export function apiUrlOf(remote: RemoteUrl, asked: string | null): string {
   if (asked !== null) {
@@ -108,7 +112,7 @@ export function apiUrlOf(remote: RemoteUrl, asked: string | null): string {
   );
 }
 
-/** Whether the remote is on the host that gets the token anyway. */
+/** Whether the remote is on the host that gets the token in any case. */
 export function isServedBy(remote: RemoteUrl, apiUrl: string): boolean {
   const api = new URL(apiUrl);
   if (`${remote.protocol}:` !== api.protocol) return false;
@@ -117,10 +121,13 @@ export function isServedBy(remote: RemoteUrl, apiUrl: string): boolean {
   return remote.host === api.host || (api.host.endsWith('.ghe.com') && api.host === `api.${remote.host}`);
 }
 
-/** A host alias, which only the user's ssh configuration can resolve: no address, and no name that anybody can register. */
+/**
+ * An ssh host alias, which only the user's ssh configuration can resolve: it is neither an address nor a name that
+ * anybody can register.
+ */
 const SSH_ALIAS = /^[a-z][\w-]*$/i;
 
-/** Whether API and remote are on the same host. A folder belongs to no other host. */
+/** Whether API and remote are on the same host. A folder on this machine counts as the same host. */
 function isSameHost(remote: RemoteUrl, apiUrl: string): boolean {
   if (remote.host === null) return true;
   if (remote.protocol === 'ssh' && SSH_ALIAS.test(remote.host)) return true;

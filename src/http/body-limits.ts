@@ -2,16 +2,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Refusal, refuse } from './guard.ts';
 
 export interface BodyBounds {
-  /** Bodies that have not arrived completely. */
+  /** Maximum number of bodies that are still arriving. */
   bodies: number;
-  /** Sum over all bodies whose requests are not answered yet. */
+  /** Maximum total size of all bodies whose requests are not answered yet. */
   bytes: number;
 }
 
 export interface BodyLimitOptions {
   perToken: BodyBounds;
   all: BodyBounds;
-  /** How long a body may take to arrive. On loopback the largest takes less than a second. */
+  /** Maximum time for a body to arrive. On loopback the largest takes less than a second. */
   timeoutMs: number;
 }
 
@@ -43,7 +43,7 @@ export class BodyLimits {
     const held = this.#held.get(token) ?? { bodies: 0, bytes: 0 };
     const isFull = held.bodies >= this.#limits.perToken.bodies || this.#all.bodies >= this.#limits.all.bodies;
     if (isFull) return TOO_MANY;
-    // Node buffers while the sender is identified; a small body has arrived completely by now.
+    // Node buffers data while the sender is being identified, so a small body has arrived completely by now.
     let received = request.readableLength;
     let isArriving = !request.complete;
     let bytes = Math.max(declared, received);
@@ -98,7 +98,7 @@ export class BodyLimits {
   }
 }
 
-/** Answers in the middle of a body, and does not wait for the rest of it. */
+/** Answers in the middle of a body, without waiting for the rest of it. */
 function cutOff(request: IncomingMessage, response: ServerResponse, refusal: Refusal): void {
   if (response.headersSent) return void request.socket.destroy();
   response.once('finish', () => request.socket.destroySoon());
@@ -115,7 +115,7 @@ const TOO_MANY: Refusal = {
 const TOO_MUCH: Refusal = {
   status: 429,
   code: 'TOO_MANY_BODIES',
-  message: 'The unanswered request bodies are too large together',
+  message: 'The request bodies that Squad has not answered yet are too large in total',
   suggestions: AGAIN,
 };
 const TOO_SLOW: Refusal = {

@@ -4,15 +4,21 @@ import type { Duplex } from 'node:stream';
 
 const WEB_HOST = /^squad-[0-9a-f]{20}\.localhost:\d{1,5}$/;
 
-/** A name under `.localhost`, which browsers resolve to loopback. Nobody can know it before this hub uses it. */
+/**
+ * A random name under `.localhost`, which browsers resolve to loopback. Nobody can know the name before this hub uses
+ * it.
+ */
 export const newWebHost = (): string => `squad-${randomBytes(10).toString('hex')}.localhost`;
 
-/** Host of some hub's web UI, perhaps of a hub that has ended. */
+/** Whether this is the host of any hub's web UI, even of a hub that has ended. */
 const isWebHost = (host: string): boolean => WEB_HOST.test(host);
 
-/** Values of `Host` under which this hub answers, port included. */
+/** Values of `Host` under which this hub answers, including the port. */
 export class Hosts {
-  /** Origin of the web UI. Storage and workers of a browser belong to one origin, so nothing left there by others reaches it. */
+  /**
+   * Origin of the web UI. Browser storage and workers belong to one origin, so data that others left at 127.0.0.1
+   * cannot reach the web UI.
+   */
   readonly web: string;
   /** Addresses of the port, for programs that send a token. */
   readonly addresses: readonly string[];
@@ -31,7 +37,7 @@ export class Hosts {
     return host === this.web || (this.isWebAtAddress && host === this.addresses[0]);
   }
 
-  /** For browsers that do not resolve the name: from now on the web UI is at 127.0.0.1 as well. */
+  /** For browsers that do not resolve the name: makes the web UI available at 127.0.0.1 too. */
   openAtAddress(): string {
     this.isWebAtAddress = true;
     return this.addresses[0]!;
@@ -39,9 +45,10 @@ export class Hosts {
 }
 
 /**
- * Any page in the user's browser can send requests to loopback, so being local proves nothing. The Host must be ours, which
- * rules out DNS rebinding, and so must the Origin, which every browser sends. Refuses duplicates of either header, and request
- * lines that name a host, because that would override the Host header.
+ * Any page in the user's browser can send requests to loopback, so a local request is not trusted by itself. The Host
+ * header must be ours, which rules out DNS rebinding, and so must the Origin header, which every browser sends.
+ * Duplicates of either header are refused, and so are request lines that name a host, because that would override the
+ * Host header.
  */
 export function refuseForeign({ headersDistinct, url }: IncomingMessage, hosts: Hosts): Refusal | null {
   const { host = [], origin = [] } = headersDistinct;
@@ -51,7 +58,11 @@ export function refuseForeign({ headersDistinct, url }: IncomingMessage, hosts: 
       ? HUB_ENDED
       : { status: 403, code: 'HOST_REFUSED', message: `Use http://${hosts.addresses[0]}` };
   if (origin.length > 0 && !(origin.length === 1 && origin[0] === `http://${name}`))
-    return { status: 403, code: 'ORIGIN_REFUSED', message: 'Pages of other sites may not call Squad' };
+    return {
+      status: 403,
+      code: 'ORIGIN_REFUSED',
+      message: 'Squad refuses requests from web pages of other sites',
+    };
   return null;
 }
 
@@ -60,11 +71,11 @@ const HUB_ENDED: Refusal = {
   status: 403,
   code: 'HOST_REFUSED',
   message: 'This address belongs to a hub that has ended.',
-  suggestions: ['To open the web UI of the hub that is running: squad open'],
+  suggestions: ['To open the web UI of the running hub, run `squad open`.'],
   isForBrowser: true,
 };
 
-/** The token of a request. Two tokens count as none. */
+/** The token of a request. A request with two tokens counts as having none. */
 export function tokenOf({ headersDistinct }: IncomingMessage): string | null {
   const [given, ...more] = headersDistinct.authorization ?? [];
   return more.length > 0 ? null : (/^Bearer +(\S+)$/i.exec(given ?? '')?.[1] ?? null);
@@ -82,11 +93,17 @@ export interface Refusal {
   code: string;
   message: string;
   suggestions?: string[];
-  /** A browser looked for the web UI where it is not: a person reads this, and whatever the browser holds there is not ours. */
+  /**
+   * A browser requested the web UI at the wrong address: a person reads the answer, and data that the browser stores
+   * for that address is not ours.
+   */
   isForBrowser?: true;
 }
 
-/** With everything we send: it is for our own page alone, as what it says it is, and for nobody to keep. No other site is ever told it may look. */
+/**
+ * Headers of every response: only our own page may use it, with its declared type, and nobody may cache it. Other sites
+ * never get access.
+ */
 export const OWN_ONLY = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
@@ -95,17 +112,17 @@ export const OWN_ONLY = {
   'cache-control': 'no-store',
 } as const;
 
-/** Makes a browser forget storage and service workers of the origin. */
+/** Makes a browser delete storage and service workers of the origin. */
 const EVICT = { 'clear-site-data': '"storage"' };
 
-/** Programs get JSON; a person with a browser gets text. */
+/** Sends JSON to programs, and text to a person with a browser. */
 export function refuse(response: ServerResponse, refusal: Refusal): void {
   const { headers } = response.req;
   const mode = refusal.isForBrowser ? headers['sec-fetch-mode'] : undefined;
   const isWorker = mode !== undefined && headers['service-worker'] !== undefined;
   response.writeHead(refusal.status, {
     ...headersOf(refusal),
-    // Not for requests of scripts: an old tab may still hold unsent text.
+    // Not for requests of scripts, because an old tab may still contain unsent text.
     ...((mode === 'navigate' || mode === 'no-cors' || isWorker) && EVICT),
     ...(mode === 'navigate' && { 'content-type': 'text/plain; charset=utf-8' }),
   });
@@ -115,7 +132,7 @@ export function refuse(response: ServerResponse, refusal: Refusal): void {
 const textOf = ({ message, suggestions = [] }: Refusal): string =>
   `${[message, ...suggestions].join('\n')}\n`;
 
-/** For connections without a response object. Closes the connection without waiting for the client. */
+/** Refuses on a connection without a response object. Closes the connection without waiting for the client. */
 export function refuseOnSocket(socket: Duplex, refusal: Refusal): void {
   const body = bodyOf(refusal);
   const headers = { ...headersOf(refusal), 'content-length': String(Buffer.byteLength(body)) };

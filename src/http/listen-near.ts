@@ -5,8 +5,8 @@ const MAX_TRIED = 20;
 const MAX_PORT = 65_535;
 
 /**
- * Listens on both loopback addresses, at this port, one of the next ones, or any. A browser may resolve a name under
- * `.localhost` to either address, and a program at the other one could pretend to be our web UI.
+ * Listens on both loopback addresses, at this port, one of the next ones, or any free one. A browser may resolve a name
+ * under `.localhost` to either address, and a program at the other one could pretend to be our web UI.
  */
 export async function listenNear(
   server: HttpServer,

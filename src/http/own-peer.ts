@@ -13,12 +13,14 @@ export interface Peer {
   inode: string;
 }
 
-/** ESTABLISHED, and two states in which the program has closed only its own half and may still wait for the answer. */
+/**
+ * ESTABLISHED, and two states in which the program has closed only its sending half and may still wait for the answer.
+ */
 const OPEN_STATES = ['01', '04', '05'];
 
 /**
- * The program's end of a loopback connection. Undefined where the system has no such tables, null when the connection is not
- * in them any more.
+ * The program's end of a loopback connection. Undefined if the system has no such tables, null when the connection is
+ * no longer in them.
  */
 export async function peerOf(socket: Socket): Promise<Peer | null | undefined> {
   if (process.platform !== 'linux') return undefined;
@@ -32,27 +34,29 @@ export async function peerOf(socket: Socket): Promise<Peer | null | undefined> {
 }
 
 /**
- * Whether our user holds the other end of a loopback connection, or root, who can read everything anyway. Where /proc does not
- * show it, nobody else can read our command lines either.
+ * Whether our user holds the other end of a loopback connection, or root, who can read everything anyway. On systems
+ * where /proc does not show it, other users cannot read our command lines either.
  */
 export async function isOwnPeer(socket: Socket): Promise<boolean> {
   const peer = await peerOf(socket);
   return peer === undefined || peer?.uid === process.getuid?.() || peer?.uid === 0;
 }
 
-/** Holder of the `own` end of a connection to `other`, from the kernel's tables, or null. */
+/** Finds the holder of the `own` end of a connection to `other` in the kernel's tables; null if there is none. */
 export function peerIn(tables: string, own: End, other: End): Peer | null {
   const [mine, theirs] = [namesOf(own), namesOf(other)];
   for (const line of tables.split('\n')) {
     const [, local, remote, state, , , , uid, , inode] = line.trim().split(/\s+/);
-    // A socket that its program has closed is listed as root's.
+    // A socket that its program has closed is listed as owned by root.
     if (!OPEN_STATES.includes(state!) || inode === undefined || inode === '0') continue;
     if (mine.includes(local!) && theirs.includes(remote!)) return { uid: Number(uid), inode };
   }
   return null;
 }
 
-/** How the kernel writes a loopback end: an IPv4 address as IPv4 and as mapped IPv6, or an IPv6 address. */
+/**
+ * Spellings of a loopback end in the kernel's tables: an IPv4 address as IPv4 and as mapped IPv6, or an IPv6 address.
+ */
 function namesOf({ address, port }: End): string[] {
   const bytes = address
     .replace(/^::ffff:/i, '')

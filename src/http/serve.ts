@@ -18,15 +18,15 @@ import {
 import { listenNear } from './listen-near.ts';
 
 /**
- * Answers a request that Node could not parse, with a code like every other refusal; Node's own answer is a bare status line.
- * `response` is the last one that began on this connection.
+ * Answers a request that Node could not parse with an error code, like every other refusal; Node itself would send a
+ * bare status line. `response` is the last response that began on this connection.
  */
 export function refuseMalformed(
   { code = '' }: NodeJS.ErrnoException,
   socket: Duplex,
   response: ServerResponse | undefined,
 ): void {
-  // In the middle of another answer the client could not see where this one begins.
+  // In the middle of another response, the client could not see where this one begins.
   const isInAnswer = response?.headersSent && !response.writableFinished;
   if (!socket.writable || isInAnswer) return void socket.destroy();
   refuseOnSocket(socket, REFUSALS[code] ?? NOT_HTTP);
@@ -59,11 +59,11 @@ const REFUSALS: Record<string, Refusal> = {
 
 const MAX_UNAUTHENTICATED = 256;
 
-/** Connections that have not shown a token, the oldest first. */
+/** Connections that have not sent a valid token, oldest first. */
 export class UnauthenticatedConnections {
   private readonly sockets = new Set<Socket>();
 
-  /** Beyond the limit the oldest connection is closed, so that idle connections keep nobody out. */
+  /** Beyond the limit the oldest connection is closed, so that idle connections cannot keep others out. */
   add(socket: Socket): void {
     this.sockets.add(socket);
     socket.once('close', () => this.sockets.delete(socket));
@@ -79,14 +79,14 @@ export class UnauthenticatedConnections {
 }
 
 /**
- * Purpose of a request. Files hold no secret, a ticket or a key is a secret of its own; everything else shows a token. `elsewhere`:
- * a document of the web UI, which is at another host.
+ * Purpose of a request. Files contain no secret, and tickets and keys are secrets by themselves; all other requests
+ * need a token. `elsewhere`: a page of the web UI that was requested at the wrong host.
  */
 export type RequestKind = 'mcp' | 'metrics' | 'api' | 'ticket' | 'file' | 'elsewhere' | 'none';
 
-/** A browser requests these by itself, so it cannot send a token. */
+/** A browser makes these requests by itself, so it cannot send a token. */
 const BY_TICKET = ['GET /api/live', 'GET /api/download'];
-/** Requests of a page that has no session yet, or does not know yet who answers. */
+/** Requests of a page that has no session yet, or has not verified the hub yet. */
 const BEFORE_SESSION = ['GET /api/proof', 'POST /api/session'];
 
 export function requestKind({ method, url, headers }: IncomingMessage, hosts: Hosts): RequestKind {
@@ -110,7 +110,7 @@ export const isLive = ({ method, url, headers }: IncomingMessage): boolean =>
 const pathOf = (url: string | undefined): string => url?.split('?', 1)[0] ?? '';
 
 export interface HttpServerOptions {
-  /** Requested port; if it is taken, one of the next ones. */
+  /** Requested port; if it is in use, one of the next ones. */
   port: number;
   /**
    * True when this is the token of the user, of a running run or of a session of the web UI, and this client may use it.
@@ -119,9 +119,9 @@ export interface HttpServerOptions {
   admits(token: string, request: IncomingMessage, hosts: Hosts): boolean | Promise<boolean | Refusal>;
   mcp: Pick<HttpHandler, 'handle' | 'close'>;
   web: WebFace;
-  /** Metrics as Prometheus reads them; null: not for this client. */
+  /** Metrics in the format of Prometheus; null: this client may not read them. */
   metrics?(request: IncomingMessage): Promise<string | null>;
-  /** Limits of request bodies (default: BODY_LIMITS). */
+  /** Limits for request bodies (default: BODY_LIMITS). */
   bodyLimits?: BodyLimitOptions;
   /** Called with the number of admitted requests that are being answered, including open streams. */
   onOpen?(count: number): void;
@@ -147,16 +147,19 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
-/** Time to show a token. */
+/** Timeout for a client to send its token. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 120_000;
 const CHECK_EVERY_MS = 2_000;
-/** Sent to clients as `keep-alive`. The server waits longer, so that no request arrives while an idle connection closes. */
+/**
+ * Sent to clients as `keep-alive`. The server waits longer than that, so that no request arrives while it closes an
+ * idle connection.
+ */
 const IDLE_TIMEOUT_MS = 40_000;
 const IDLE_SPARE_MS = 10_000;
 const MAX_CONNECTIONS = 4_096;
 
-/** The hub's port on loopback. Every request passes the guard before its body is read. */
+/** Opens the hub's port on loopback. Every request passes the guard before its body is read. */
 export async function serveHttp(options: HttpServerOptions): Promise<HttpServer> {
   const { admits, mcp, web, onOpen, onError } = options;
   const bodies = new BodyLimits(options.bodyLimits);
@@ -169,7 +172,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     connectionsCheckingInterval: CHECK_EVERY_MS,
     // Other upgrade requests are answered like ordinary requests.
     shouldUpgradeCallback: isLive,
-    // The guard refuses such a request itself, with a code.
+    // The guard refuses a request without Host itself, with an error code.
     requireHostHeader: false,
   };
   const server = createServer(limits, (request, response) => {
@@ -177,7 +180,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   });
   server.maxConnections = MAX_CONNECTIONS;
   const unauthenticated = new UnauthenticatedConnections();
-  /** Includes sockets that became WebSockets, or asked to: the server does not track those any more. */
+  /** Includes sockets of WebSockets and of upgrade requests, which the server no longer tracks. */
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     unauthenticated.add(socket);
@@ -264,7 +267,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     });
   }
 
-  /** From here on the connection counts as authenticated, until it closes. */
+  /** From here on the connection counts as authenticated until it closes. */
   function enter({ socket }: IncomingMessage, held: ServerResponse | Duplex): void {
     unauthenticated.delete(socket);
     onOpen?.(++open);
@@ -292,15 +295,22 @@ const NOWHERE: Refusal = {
   code: 'NOT_FOUND',
   message: 'The MCP endpoint is /mcp, the REST API is below /api',
 };
-/** At the address of the port, service workers that others registered there would answer for the web UI. */
+/**
+ * The web UI is not served at the address of the port: service workers that others registered there could answer for
+ * it.
+ */
 const NOT_HERE: Refusal = {
   status: 404,
   code: 'NOT_FOUND',
   message: 'The web UI is not at this address. It gets a new address at each start of the hub.',
-  suggestions: ['To open it: squad open'],
+  suggestions: ['To open the web UI, run `squad open`.'],
   isForBrowser: true,
 };
-const NO_UPGRADE: Refusal = { status: 400, code: 'INVALID_INPUT', message: 'Only /api/live is a WebSocket' };
+const NO_UPGRADE: Refusal = {
+  status: 400,
+  code: 'INVALID_INPUT',
+  message: 'Only /api/live accepts WebSocket connections',
+};
 const UNMET_EXPECTATION: Refusal = {
   status: 417,
   code: 'INVALID_INPUT',

@@ -1,20 +1,20 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** A session with an open tab lasts as long as the hub; without one it ends after this time. */
+/** A session with an open tab lasts as long as the hub. Without one, it ends after this time. */
 export const SESSION_IDLE_MS = 60 * 60_000;
 const MAX_SESSIONS = 100;
 
 interface Session {
   token: string;
   host: string;
-  /** Open live connections. */
+  /** Number of open live connections. */
   lines: number;
   expiring: NodeJS.Timeout | undefined;
 }
 
 /**
- * Browsers that may act for the user. Sessions are only in memory and end with this hub: after that, a browser's token is
- * worthless to a program that takes the port, and to the next hub.
+ * Browsers that may act for the user. Sessions exist only in memory and end with this hub: after that, a browser's
+ * token is worthless to a program that takes the port, and to the next hub.
  */
 export class Sessions {
   private readonly sessions = new Map<string, Session>();
@@ -24,7 +24,7 @@ export class Sessions {
     return this.sessions.size;
   }
 
-  /** `isFirst`: this hub has admitted no browser at this host before, so anything stored there is not ours. */
+  /** `isFirst`: this hub has not admitted a browser at this host before, so anything stored there is not ours. */
   open(host: string): { token: string; isFirst: boolean } {
     const [oldest] = this.sessions.keys();
     if (this.sessions.size >= MAX_SESSIONS) this.end(oldest!);
@@ -47,8 +47,8 @@ export class Sessions {
   }
 
   /**
-   * Proves to the web UI that this is the hub that admitted it, without sending the token. The proof includes the host, so that
-   * no other program can relay the question to us. Null: there is no such session.
+   * Proves to the web UI that this is the hub that admitted it, without sending the token. The proof includes the host,
+   * so that another program cannot relay the question to this hub. Null: there is no such session.
    */
   proof(id: string, nonce: string, host: string): string | null {
     const session = this.sessions.get(id);
@@ -56,7 +56,7 @@ export class Sessions {
     return createHmac('sha256', session.token).update(`${nonce} ${host}`).digest('hex');
   }
 
-  /** An open tab keeps its session until it calls what this returns. */
+  /** An open tab keeps its session until the returned function is called. */
   hold(id: string): () => void {
     const session = this.sessions.get(id);
     if (!session) return () => {};

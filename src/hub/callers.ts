@@ -6,18 +6,18 @@ import { bearerOf } from './token.ts';
 
 export interface CallerPorts {
   liveRuns(): Run[];
-  /** Also a run that has ended. */
+  /** Also finds a run that has ended. */
   run(id: RunId): Promise<Run | null>;
   /** Environment of the run's agent. */
   environment(id: RunId): Promise<Record<string, string>>;
   runOfProcess(pid: number): Promise<{ runId: string; isProven: boolean } | null>;
-  /** Whether a process that is in no run, or only marked as in one, is certainly the user's. */
+  /** Whether a process that is in no run, or only claims to be in one, certainly belongs to the user. */
   isUsers(pid: number): Promise<boolean>;
 }
 
 /**
- * Identifies the client on the hub's socket. Throws NOT_ALLOWED for an identity that is not theirs. `isKnown`: the client has
- * proven that it is the process it names. Otherwise what it says can only take rights away.
+ * Identifies the client on the hub's socket. Throws NOT_ALLOWED for an identity that is not the client's own.
+ * `isKnown`: the client has proven which process it is. Without proof, its claims can only reduce its rights.
  */
 export async function callerOfHandshake(handshake: Handshake, ports: CallerPorts, isKnown = true) {
   const found = await runAround(handshake, ports);
@@ -36,7 +36,7 @@ export async function callerOfHandshake(handshake: Handshake, ports: CallerPorts
       parent: null,
     };
   const caller = await callerOfRun(run, ports, asking?.isProven);
-  // Each client sets how long it waits.
+  // Each client sets its own timeout for a tool call.
   const { MCP_TOOL_TIMEOUT } = handshake.env;
   return {
     ...caller,
@@ -45,7 +45,7 @@ export async function callerOfHandshake(handshake: Handshake, ports: CallerPorts
     cwd: handshake.cwd,
     env: {
       ...caller.env,
-      // A subagent works in the environment of its server, not in that of its run.
+      // A subagent works in the environment of its server process, not in that of its run.
       ...(handshake.view === 'subagent' && handshake.env),
       ...(MCP_TOOL_TIMEOUT !== undefined && { MCP_TOOL_TIMEOUT }),
     },
@@ -53,8 +53,9 @@ export async function callerOfHandshake(handshake: Handshake, ports: CallerPorts
 }
 
 /**
- * The caller for an agent, however it asks: in its run's workspace and with its run's environment, so that the agent cannot
- * start something with other settings than the user's. Proven by default: it showed its token, or the hub itself asks.
+ * The caller for an agent, whichever way it connects: with its run's workspace and environment, so that the agent
+ * cannot start a run with settings other than the user's. The default is proven: the agent sent its token, or the hub
+ * itself makes the request.
  */
 export async function callerOfRun(run: Run, ports: CallerPorts, isProven = true) {
   const { id, squadId, depth, type, reviewOf, options } = run;
@@ -77,13 +78,19 @@ export async function callerOfRun(run: Run, ports: CallerPorts, isProven = true)
 }
 
 const unknownProcess = () =>
-  new SquadError('NOT_ALLOWED', 'A client has to prove which process it is; this one did not', {
-    suggestions: [
-      "Use Squad's own programs, as the user whose hub it is, with SQUAD_HOME writable; restart clients that an older version serves.",
-    ],
-  });
+  new SquadError(
+    'NOT_ALLOWED',
+    'The hub refused this client, because the client did not prove which process it is',
+    {
+      suggestions: [
+        "Connect with Squad's own programs (`squad`, `squad mcp`), as the user who owns the hub.",
+        'Check that this user can write to SQUAD_HOME.',
+        'After an update of Squad, restart the clients that still use the older version.',
+      ],
+    },
+  );
 
-/** The run this client was started in. If its process is in no run, the mark in its environment counts. */
+/** The run that this client was started in. If its process is in no run, the mark in its environment counts. */
 async function runAround(
   { pid, env }: Handshake,
   ports: CallerPorts,
@@ -102,10 +109,10 @@ async function runAround(
   return null;
 }
 
-/** No chain of parents is longer, except for a loop in a damaged database. */
+/** Limit for a chain of parents; only a loop in a damaged database is longer. */
 const MAX_PARENTS = 100;
 
-/** The lineage of the coder or reviewer that this run is, or that started it. */
+/** The lineage of this run, if it is a coder or reviewer, or of the coder or reviewer that started it. */
 async function taskOf(run: Run, ports: CallerPorts): Promise<RunId | null> {
   let above: Run | null = run;
   for (let i = 0; above && i < MAX_PARENTS; i++) {
@@ -115,7 +122,7 @@ async function taskOf(run: Run, ports: CallerPorts): Promise<RunId | null> {
   return null;
 }
 
-/** Agents can read each other's files, so a token counts only if its own run or the user shows it. */
+/** Agents can read each other's files, so a token counts only if its own run or the user sends it. */
 async function bearer(
   token: string,
   pid: number,
@@ -124,8 +131,10 @@ async function bearer(
 ): Promise<{ run: Run; isProven: boolean }> {
   const run = bearerOf(liveRuns(), token);
   if (!run)
-    throw new SquadError('NOT_ALLOWED', 'The identity does not belong to a run that is running here', {
-      suggestions: ['It ends with its run; Squad gives each turn a new one.'],
+    throw new SquadError('NOT_ALLOWED', 'The identity does not belong to a run that this hub is running', {
+      suggestions: [
+        'An identity is valid until its run ends. Use the identity file that Squad gave to this turn.',
+      ],
     });
   if (around && around.run.id !== run.id)
     throw new SquadError(
@@ -141,7 +150,7 @@ async function bearer(
       'NOT_ALLOWED',
       'This process belongs neither to the run whose identity it shows nor to the user',
       {
-        suggestions: ['Start it as a child of the agent, without a session of its own.'],
+        suggestions: ['Start the process as a child of the agent, and not in a new session (setsid).'],
       },
     );
   return { run, isProven };

@@ -13,7 +13,7 @@ const FREEABLE = [
   ['worktrees', 'may hold uncommitted work: check first'],
 ] as const;
 
-/** Files to delete by hand when the hub cannot start because the disk is full. Writes nothing. */
+/** Lists files to delete by hand when the hub cannot start because the disk is full. Writes nothing. */
 export function describeFreeable(home: string): string[] {
   return [...damagedDatabases(home), ...FREEABLE].flatMap(([name, what]) => {
     const bytes = bytesOf(join(home, name));
@@ -21,7 +21,7 @@ export function describeFreeable(home: string): string[] {
   });
 }
 
-/** Copies from before the database was rebuilt. */
+/** Damaged databases that were kept when the database was rebuilt. */
 function damagedDatabases(home: string): [name: string, what: string][] {
   try {
     const names = readdirSync(home).filter(name => name.includes('.damaged-'));
@@ -39,11 +39,11 @@ function bytesOf(path: string): number {
     try {
       const next = left.pop()!;
       const found = lstatSync(next);
-      // Blocks on the disk: a sparse file takes less than its size.
+      // Counts blocks on the disk, because a sparse file uses less than its size.
       sum += found.blocks * 512;
       if (found.isDirectory()) left.push(...readdirSync(next).map(name => join(next, name)));
     } catch {
-      // Gone, or not readable: not counted.
+      // The file is gone or cannot be read, so it is not counted.
     }
   return sum;
 }

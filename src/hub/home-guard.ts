@@ -5,22 +5,23 @@ const CHECK_EVERY_MS = 1_000;
 
 export interface GuardedFile {
   path: string;
-  /** False: another hub has the file. */
+  /** Restores the file. False: another hub owns it. */
   restore(): boolean | Promise<boolean>;
 }
 
 export interface HomeGuardOptions {
   home: string;
-  /** Guarded in their present state. */
+  /** Files to guard; their current state counts as correct. */
   files: readonly GuardedFile[];
   warn(message: string, cause?: unknown): void;
-  /** Called when this hub cannot be the hub of this home any more. */
+  /** Called when this process can no longer be the hub of this home. */
   onLost(reason: string): void;
 }
 
 /**
- * Notices when a file is removed or replaced without which clients cannot find the hub, or would start a second one, and
- * restores it. Uses a timer, because a watcher would wake up with every write to the database beside these files.
+ * Watches the files that clients need to find the hub. If one is removed or replaced, clients would start a second hub,
+ * so it is restored. Uses a timer, because a file watcher would fire with every write to the database in the same
+ * folder.
  */
 export class HomeGuard {
   readonly #options: HomeGuardOptions;

@@ -8,31 +8,31 @@ import { replaceFile } from '../link/replace-file.ts';
 const DIGEST_BYTES = 32;
 
 /**
- * A program whose compiled code is kept in a file for the next start. Node's own compile cache would keep only the functions
- * that are compiled while the file is read, and most of them are compiled when they are first called.
+ * A program whose compiled code is stored in a file for the next start. Node's own compile cache would contain only
+ * functions that are compiled while the file is loaded, but most are compiled at their first call.
  */
 export class KeptCode {
-  /** Whether the file had code for exactly this program and this Node. */
+  /** Whether the file contained code for exactly this program and this Node. */
   readonly isKept: boolean;
   private readonly program: string;
   private readonly file: string;
   private readonly digestOf: (code: Buffer) => Buffer;
   private readonly script: Script;
 
-  /** `program`: a CommonJS file in ASCII. The folder of `file` must exist when the code is saved. */
+  /** `program` is a CommonJS file in ASCII. The folder of `file` must exist when the code is saved. */
   constructor(program: string, file: string) {
     this.program = program;
     this.file = file;
     const source = readFileSync(program);
     const ofSource = createHash('sha256').update(source);
-    // V8 itself compares only the length of the source, and does not notice damage.
+    // Needed because V8 compares only the length of the source, and does not detect damage.
     this.digestOf = code => ofSource.copy().update(code).digest();
     const cachedData = this.read();
     this.script = new Script(asFunction(source.toString('latin1')), { filename: program, cachedData });
     this.isKept = cachedData !== undefined && this.script.cachedDataRejected === false;
   }
 
-  /** Returns its exports. `requireBy` may change how the program requires others. */
+  /** Runs the program and returns its exports. `requireBy` may change how the program loads other modules. */
   run(requireBy = (load: NodeJS.Require): ((name: string) => unknown) => load): unknown {
     const module = { exports: {} };
     const load = requireBy(createRequire(this.program));
@@ -40,7 +40,10 @@ export class KeptCode {
     return module.exports;
   }
 
-  /** Keeps every function that has been called so far, unless code is kept already. It is only for the V8 flags of this moment. */
+  /**
+   * Stores the code of every function called so far, unless the file already has it. The code is valid only for the
+   * current V8 flags.
+   */
   save(): void {
     if (this.isKept) return;
     const code = this.script.createCachedData();
@@ -53,11 +56,11 @@ export class KeptCode {
       const code = kept.subarray(DIGEST_BYTES);
       return this.digestOf(code).equals(kept.subarray(0, DIGEST_BYTES)) ? code : undefined;
     } catch {
-      return undefined; // none yet
+      return undefined; // no file yet
     }
   }
 }
 
-/** As Node does it with CommonJS files. */
+/** Wraps the source in a function, as Node does for CommonJS files. */
 const asFunction = (source: string) =>
   `(function (exports, require, module, __filename, __dirname) { ${source}\n});`;

@@ -1,12 +1,12 @@
 export interface LifetimeOptions {
   lingerMs: number;
-  /** Whether runs or hooks have not ended. */
+  /** Whether any run or hook has not ended. */
   isBusy(): boolean;
   callsInFlight(): number;
   end(reason: string): void;
 }
 
-/** Decides when the hub stops: after being idle for a while, or between two calls to make way for a newer hub. */
+/** Decides when the hub stops: after being idle for a while, or between two calls when a newer hub should take over. */
 export class Lifetime {
   private readonly options: LifetimeOptions;
   private clients = 0;
@@ -29,7 +29,7 @@ export class Lifetime {
     if (this.isClosed) return;
     const { callsInFlight, end, lingerMs } = this.options;
     if (this.makesWay && callsInFlight() === 0)
-      // Not while a chunk is being read: it may hold the next call.
+      // Not while a chunk is being read, because it may contain the next call.
       setImmediate(() => {
         if (this.makesWay && callsInFlight() === 0) end('a newer version takes over');
       });
@@ -49,12 +49,12 @@ export class Lifetime {
     this.review();
   }
 
-  /** The client that would start the newer hub is gone. */
+  /** Called when the client that would start the newer hub is gone: this hub stays. */
   stay(): void {
     this.makesWay = false;
   }
 
-  /** The hub stops: no timer is set any more. */
+  /** Called when the hub stops: no timer is set from now on. */
   close(): void {
     this.isClosed = true;
     if (this.timer) clearTimeout(this.timer);

@@ -5,7 +5,9 @@ export type Level = (typeof LEVELS)[number];
 
 const MAX_BYTES = 5 * 1024 * 1024;
 
-/** Lines of text for people, or of JSON for programs, with one older generation, so that the log never fills a disk. */
+/**
+ * Writes lines of text for people, or of JSON for programs. Keeps one older file, so that the log never fills the disk.
+ */
 export class Log {
   private readonly file: string;
   private readonly least: number;
@@ -33,7 +35,7 @@ export class Log {
     try {
       this.rotate();
       appendFileSync(this.file, `${line}\n`, { mode: 0o600 });
-    } catch {} // a full disk must not take the hub down over its own log
+    } catch {} // a full disk must not make the hub fail because of its log
   }
 
   private rotate(): void {
@@ -45,7 +47,7 @@ export class Log {
 /** Lines inside a message are indented, so that none of them looks like a line of the log. */
 const indented = (text: string): string => text.replace(/\r\n?|[\n\u0085\u2028\u2029]/g, '\n  ');
 
-/** With the stack, which is shown nowhere but in the log. */
+/** Includes the stack, which is shown only in the log. */
 function describe(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
   const inner = cause.cause === undefined ? '' : `\nbecause ${describe(cause.cause)}`;

@@ -34,7 +34,7 @@ const HandshakeLine = z.object({
 
 type FirstLine = Handshake | { refusal: { code: string; message: string } } | null;
 
-/** Reads exactly the first line and puts the rest back for the view. Null when the client left before that. */
+/** Reads exactly the first line and leaves the rest for the view. Null when the client disconnected before that. */
 function readHandshake(socket: Socket): Promise<FirstLine> {
   return new Promise(resolve => {
     let pieces: Buffer[] = [];
@@ -78,17 +78,17 @@ const refusal = (what: string): FirstLine => ({
   },
 });
 
-/** An accepted connection: the handshake, and a socket positioned right after it. */
+/** An accepted connection: its handshake, and a socket positioned right after it. */
 export interface Connection {
   handshake: Handshake;
   socket: Socket;
-  /** Calls that are not answered yet; its view keeps this number up to date. */
+  /** Number of unanswered calls; the view keeps it up to date. */
   calls: number;
-  /** The hub has said goodbye: a view that has not begun to read must not begin. */
+  /** True: the hub has sent its last line, so a view that has not begun to read must not begin. */
   isOver: boolean;
 }
 
-/** How long the hub waits for a client that does not read its last lines. */
+/** Timeout for a client that does not read the hub's last lines. */
 const LAST_LINES_TIMEOUT_MS = 1_000;
 
 /** Parts of the reply to a handshake. */
@@ -97,16 +97,19 @@ type Readiness = Pick<HandshakeReply & { ok: true }, 'warnings' | 'started'>;
 interface HubServerOptions {
   socketPath: string;
   version: string;
-  /** Serves one connection; settles when it is over. */
+  /** Serves one connection; resolves when the connection has ended. */
   views: Record<View, (connection: Connection) => Promise<void>>;
   /**
-   * Settles when this hub can serve this client, with parts of the reply. The hub does not reply before. A rejection becomes
-   * the reply. Null: only the next hub can serve it, and the connection is closed without a reply. `ask` challenges the client
-   * to prove which process it is.
+   * Resolves when this hub can serve this client, with parts of the reply; the hub does not reply before. A rejection
+   * becomes the reply. Null: only the next hub can serve the client, and the connection is closed without a reply.
+   * `ask` challenges the client to prove which process it is.
    */
   ready?(handshake: Handshake, ask: (file: string) => void): Promise<Readiness | null>;
   onClients(count: number): void;
-  /** A client of a later version connected: this hub should make way when it can, as long as that client stays and is allowed to replace it. */
+  /**
+   * Called when a client of a later version connects: this hub should hand over when it can, as long as that client
+   * stays connected and is allowed to replace it.
+   */
   onNewer(handshake: Handshake, gone: Promise<void>): void;
   warn(message: string, cause: unknown): void;
 }
@@ -115,7 +118,7 @@ interface HubServerOptions {
 export class HubServer {
   private readonly options: HubServerOptions;
   private server: Server | null = null;
-  /** Earlier servers, whose socket file was removed: their connections continue. */
+  /** Earlier servers whose socket file was removed; their connections continue. */
   private readonly retired: Promise<void>[] = [];
   private readonly sockets = new Map<Socket, Connection | null>();
 
@@ -127,10 +130,13 @@ export class HubServer {
     return this.sockets.size;
   }
 
-  /** The caller holds the lock, so whatever is at the path is a dead hub's. Called again, it replaces a socket that was removed. */
+  /**
+   * The caller holds the lock, so a socket at the path belongs to a dead hub. A second call replaces a socket that was
+   * removed.
+   */
   async listen(): Promise<void> {
     const { socketPath } = this.options;
-    // Closed first: closing removes whatever is at the path.
+    // The old server is closed first, because closing removes whatever file is at the path.
     if (this.server) this.retired.push(closed(this.server));
     const server = createServer({ allowHalfOpen: true }, socket => void this.accept(socket));
     this.server = server;
@@ -147,7 +153,10 @@ export class HubServer {
     chmodSync(socketPath, 0o600);
   }
 
-  /** Accepts no new connections and says goodbye on the open ones, so that their clients start or find the next hub. */
+  /**
+   * Accepts no new connections, and sends a last line on the open ones, so that their clients start or find the next
+   * hub.
+   */
   async close(bye: Bye['bye']): Promise<void> {
     const over = Promise.all([...this.retired, ...(this.server ? [closed(this.server)] : [])]);
     for (const [socket, connection] of this.sockets) {
@@ -165,7 +174,7 @@ export class HubServer {
       this.sockets.delete(socket);
       this.options.onClients(this.sockets.size);
     });
-    socket.on('error', () => {}); // 'close' follows: a client that breaks off is a client that left
+    socket.on('error', () => {}); // 'close' follows: a broken connection is treated like a disconnect
     try {
       const handshake = await readHandshake(socket);
       if (handshake === null) return void socket.destroy();
@@ -180,13 +189,13 @@ export class HubServer {
       if (!socket.writable) return;
       const connection: Connection = { handshake, socket, calls: 0, isOver: false };
       this.sockets.set(socket, connection);
-      // The reply goes out before anything is read: a client without a reply knows that nothing it sent was taken.
+      // The reply is sent before anything is read: a client without a reply knows that the hub has read nothing.
       await new Promise<unknown>(written =>
         socket.write(line({ squad: 1, ok: true, version, pid: process.pid, ...ready }), written),
       );
       if (isNewer(handshake.version, version)) {
         onNewer(handshake, new Promise(settle => socket.once('close', () => settle())));
-        // If this hub can stop now, it does so before it reads the first request, which the newer hub then answers.
+        // If this hub can stop now, it stops before it reads the first request, which the newer hub then answers.
         await new Promise(settle => setImmediate(settle));
       }
       if (!connection.isOver) await views[handshake.view](connection);
@@ -211,7 +220,7 @@ export class HubServer {
 
 const closed = (server: Server): Promise<void> => new Promise(resolve => server.close(() => resolve()));
 
-/** Sends the last line. From here on input is discarded unread, and the line says so. */
+/** Sends the last line. From then on input is discarded unread, as the line says. */
 function partFrom(connection: Connection, bye: Bye['bye']): void {
   const { socket, calls } = connection;
   connection.isOver = true;
@@ -221,8 +230,8 @@ function partFrom(connection: Connection, bye: Bye['bye']): void {
 }
 
 /**
- * Leaves closing to the client. If the hub closed first, a client that is just writing would see the error before it read our
- * last line.
+ * Leaves closing to the client. If the hub closed first, a client that is writing would get an error before it reads
+ * the last line.
  */
 function endSoon(socket: Socket): void {
   socket.resume();

@@ -10,7 +10,7 @@ const O_CLOEXEC = 0o2000000;
  */
 export function shedInherited(): string[] {
   process.chdir('/');
-  // The user may deny others more; the owner needs all bits, and nobody else may write.
+  // The user may have a stricter umask; the owner needs all bits, and nobody else may write.
   process.umask((process.umask() & 0o077) | 0o022);
   const allowed = hubEnvironment(process.env);
   for (const name of Object.keys(process.env)) if (!(name in allowed)) delete process.env[name];
@@ -19,8 +19,9 @@ export function shedInherited(): string[] {
 }
 
 /**
- * Node marks inherited descriptors close-on-exec only up to the first gap above 15, so a lock file at 200 reaches the hub, which would hold
- * that lock for as long as it lives. Node's own descriptors all have the mark. Systems without /proc keep theirs.
+ * Node marks inherited descriptors close-on-exec only up to the first gap above 15. So a lock file at 200 would reach
+ * the hub, which would hold that lock as long as it runs. Node's own descriptors all have the mark. Systems without
+ * /proc keep inherited descriptors.
  */
 function closeInheritedFiles(): void {
   if (process.platform !== 'linux') return;
@@ -31,12 +32,12 @@ function closeInheritedFiles(): void {
       const isInherited = flags !== undefined && (Number.parseInt(flags, 8) & O_CLOEXEC) === 0;
       if (fd > 2 && isInherited) closeSync(fd);
     } catch {
-      // The descriptor of the directory listing itself, closed by now.
+      // The descriptor of the directory listing itself, which is already closed.
     }
   }
 }
 
-/** Restores the usual priority and limits as far as the system allows; warns about the rest. */
+/** Restores normal priority and limits as far as the system allows, and warns about the rest. */
 function limitWarnings(): string[] {
   const kept = [...lowPriority(), ...(process.platform === 'linux' ? lowLimits() : [])];
   if (kept.length === 0) return [];
@@ -55,13 +56,13 @@ function lowPriority(): string[] {
   }
 }
 
-/** Limits that end the hub or make its writes or program starts fail, each with the lowest value that is enough. */
+/** Limits that can end the hub or make its writes or program starts fail, each with the lowest sufficient value. */
 const ENOUGH: Record<string, number> = {
   'cpu time': Infinity,
   'file size': Infinity,
   'data size': Infinity,
   'address space': Infinity,
-  // Systems always limit these, usually to thousands.
+  // Systems always limit these two, usually to thousands.
   'open files': 1024,
   processes: 1024,
 };

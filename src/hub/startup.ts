@@ -3,11 +3,11 @@ import { hubRecordPath, recordedPid } from '../link/hub-record.ts';
 import { replaceFile } from '../link/replace-file.ts';
 import { connect } from '../link/start-hub.ts';
 
-/** A hub that is stopping ends well within this time. */
+/** Timeout for the lock; a hub that is stopping releases it well within this time. */
 const LOCK_TIMEOUT_MS = 10_000;
 const TRY_EVERY_MS = 20;
 
-/** Takes the lock of this home, after waiting for a hub that is stopping. Null when a hub is there to serve. */
+/** Takes the lock of this home, after waiting for a hub that is stopping. Null when another hub serves this home. */
 export async function acquireHubLock<T>(
   take: () => T | null,
   socketPath: string,
@@ -31,7 +31,7 @@ export function recordHub(home: string, record: { pid: number; version: string; 
   replaceFile(hubRecordPath(home), `${JSON.stringify(record)}\n`, 0o600);
 }
 
-/** Removes the record, unless another hub has taken this home meanwhile. */
+/** Removes the record, unless another hub has taken over this home. */
 export function forgetHub(home: string): void {
   if (recordedPid(home) === process.pid) rmSync(hubRecordPath(home), { force: true });
 }

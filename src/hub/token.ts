@@ -23,7 +23,7 @@ function read(file: string): string | null {
   }
 }
 
-/** A run's token: 256 bits that only its agent has. Squad stores the hash. */
+/** A run's token: 256 bits that only its agent has. Squad stores only the hash. */
 export function mintToken(): { token: string; hash: string } {
   const token = randomBytes(32).toString('base64url');
   return { token, hash: hashOf(token) };
@@ -31,7 +31,7 @@ export function mintToken(): { token: string; hash: string } {
 
 export const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex');
 
-/** The run with this token. Compares with all of them, each in constant time. */
+/** Finds the run with this token. Compares with all of them, each in constant time. */
 export function bearerOf<T extends { tokenHash: string | null }>(runs: Iterable<T>, token: string): T | null {
   const given = Buffer.from(hashOf(token));
   let bearer: T | null = null;

@@ -1,9 +1,9 @@
-/** How long the hub waits for a client that does not read its answer. */
+/** Timeout for a client that does not read its answer. */
 const ANSWER_TIMEOUT_MS = 500;
 
 /**
- * Calls that wait for a person, which may take days: the hub does not stay for them. When the hub stops, it answers each with
- * the current state, so that no agent takes the end of the hub for an answer.
+ * Calls that wait for a person, which may take days: the hub does not stay open for them. When the hub stops, it
+ * answers each with the current state, so that no agent mistakes the end of the hub for an answer.
  */
 export class WaitingCalls {
   private readonly stopping = new AbortController();
@@ -15,9 +15,10 @@ export class WaitingCalls {
     return this.waiting;
   }
 
-  /** The signal is aborted when the hub stops: answer now. */
+  /** The signal is aborted when the hub stops; then `wait` must return at once. */
   async while<T>(wait: (stopping: AbortSignal) => Promise<T>): Promise<T> {
-    // Otherwise a client that retries as advised before the hub has exited would get the same answer again and again.
+    // The hub is already stopping. Without this, a client that retries as advised would get the same answer again and
+    // again.
     if (this.stopping.signal.aborted) return wait(new AbortController().signal);
     this.waiting++;
     try {
@@ -27,13 +28,13 @@ export class WaitingCalls {
     }
   }
 
-  /** Reports that this many calls, of any kind, were answered. */
+  /** Called with the number of calls, of any kind, that were answered. */
   reportAnswered(count: number): void {
     this.answered += count;
     this.onAnswered();
   }
 
-  /** Settles when the calls that end now are answered. */
+  /** Resolves when the calls that end now are answered. */
   async end(): Promise<void> {
     const before = this.waiting;
     this.answered = 0;

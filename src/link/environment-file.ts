@@ -39,8 +39,8 @@ const LINE = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s;
 export const environmentFilePath = (home: string): string => join(home, 'env');
 
 /**
- * Variables that `squad install` saved, for clients that hand down almost nothing. Synchronous, because every start of an agent
- * waits for it: a thread's round trip costs more than the call.
+ * Variables that `squad install` saved, for clients that pass on almost no environment. Synchronous, because every
+ * start of an agent waits for it, and a thread's round trip costs more than the call.
  */
 export function savedEnvironment(home: string): Record<string, string> {
   const file = environmentFilePath(home);
@@ -48,8 +48,8 @@ export function savedEnvironment(home: string): Record<string, string> {
 }
 
 /**
- * Saves the variables of `env` that agents need, readable by the owner only, and keeps the other lines of a file that the
- * user edited. Returns the saved names; values are never shown.
+ * Saves the variables of `env` that agents need, readable only by the owner, and keeps the other lines of a file that
+ * the user edited. Returns the saved names; values are never shown.
  */
 export function writeEnvironmentFile(home: string, env: Record<string, string | undefined>): string[] {
   ownFolder(home);
@@ -74,7 +74,7 @@ export function isEnvironmentFileEdited(home: string): boolean {
 const headerOf = (body: string): string =>
   `${HEADER} Checksum: ${createHash('sha256').update(body).digest('hex').slice(0, 16)}\n`;
 
-/** Lines of an edited file that set none of these names. */
+/** Lines of an edited file that do not set any of these names. */
 function ownLines(home: string, written: ReadonlySet<string>): string {
   if (!isEnvironmentFileEdited(home)) return '';
   const text = readFileSync(environmentFilePath(home), 'utf8').replace(HEADER_LINE, '');
@@ -97,7 +97,7 @@ export function removeEnvironmentFile(home: string): boolean {
   return true;
 }
 
-/** Also accepts a hand-written NAME=value. The error for an unreadable line has its number, never its text. */
+/** Also accepts hand-written NAME=value lines. The error for an invalid line contains its number, never its text. */
 export function parseEnvironmentFile(text: string, file: string): Record<string, string> {
   const variables: Record<string, string> = {};
   for (const [index, raw] of text.split('\n').entries()) {

@@ -1,8 +1,8 @@
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
 
-/** The first line on the hub's socket, in each direction. After it the connection speaks its view's own protocol. */
+/** The first line on the hub's socket, in each direction. After it, the connection uses the protocol of its view. */
 
-/** `subagent`: an MCP client that sees the one tool a file defines. */
+/** `subagent`: an MCP client that sees only the tool of a subagent file. */
 export type View = 'mcp' | 'control' | 'subagent';
 
 export interface Handshake {
@@ -12,23 +12,26 @@ export interface Handshake {
   pid: number;
   cwd: string;
   env: Record<string, string>;
-  /** This client starts a hub of its own version when an older one makes way for it. */
+  /** This client starts a hub of its own version after an older hub has handed over. */
   startsHub?: true;
-  /** `--workspace`, when given. */
+  /** Value of `--workspace`, if given. */
   workspace?: string;
-  /** `--toolsets`, when given. */
+  /** Value of `--toolsets`, if given. */
   toolsets?: string;
   /** Absolute path of a subagent's file. */
   config?: string;
   /** A run's token, from its identity file. */
   token?: string;
-  /** Time of the first tool call that was lost with the hub before; the reply names the runs that were started since. */
+  /**
+   * Time of the first tool call that was lost with the previous hub; the reply names the runs that were started since
+   * then.
+   */
   lostSince?: number;
 }
 
 /**
- * Sent before the reply where the hub has to know which process the client is: the client opens this file for writing, writes
- * to it and keeps it open until the reply. See `Proof`.
+ * Sent before the reply when the hub has to know which process the client is: the client opens this file for writing,
+ * writes to it and keeps it open until the reply. See `Proof`.
  */
 export interface Challenge {
   squad: 1;
@@ -36,29 +39,29 @@ export interface Challenge {
 }
 
 export type HandshakeReply =
-  /** `warnings`: for the user; the client is served all the same. `started`: runs since `lostSince`. */
+  /** `warnings` are for the user; the client is served in any case. `started`: runs since `lostSince`. */
   | { squad: 1; ok: true; version: string; pid: number; warnings?: string[]; started?: string[] }
   | { squad: 1; ok: false; error: { code: string; kind?: string; message: string; suggestions?: string[] } };
 
-/** The hub's last line to every client; a killed hub sends none. For a client that has ended see `done`. */
+/** The hub's last line to every client; a killed hub sends none. */
 export interface Bye {
   squad: 1;
   /**
-   * `handover`: a newer hub starts by itself. `stop`: a hub starts when somebody needs one. `done`: the hub stays; the client
-   * has ended, and all its calls with it.
+   * `handover`: a newer hub starts automatically. `stop`: the next hub starts when it is needed. `done`: the hub keeps
+   * running, but the client has ended and all its calls with it.
    */
   bye: 'stop' | 'handover' | 'done';
-  /** Every request that was read is answered: the client may safely send later ones again. */
+  /** True: every request that the hub read is answered, so the client may safely repeat later ones. */
   idle: boolean;
 }
 
-/** An environment as it can be sent. */
+/** The environment without undefined values, so that it can be sent. */
 export const definedVariables = (env: Record<string, string | undefined>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
 
-/** True when `a` is a later version than `b`: numbers only, a pre-release counts as its release. */
+/** True when `a` is a later version than `b`. Compares only the numbers; a pre-release counts as its release. */
 export function isNewer(a: string, b: string): boolean {
   const left = numbers(a);
   const right = numbers(b);
@@ -73,7 +76,7 @@ const numbers = (version: string): number[] =>
 export class Proof {
   private file: number | null = null;
 
-  /** Whether the message was a challenge. If the file cannot be opened, the hub refuses the client. */
+  /** Returns whether the message was a challenge. If the file cannot be opened, the hub refuses the client. */
   answers(message: object): boolean {
     if (!('prove' in message)) return false;
     try {
@@ -83,7 +86,7 @@ export class Proof {
     return true;
   }
 
-  /** Call when the hub has replied. */
+  /** Must be called when the hub has replied. */
   release(): void {
     if (this.file !== null) closeSync(this.file);
     this.file = null;

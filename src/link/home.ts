@@ -10,28 +10,32 @@ export function homeFolder(env: Env): string {
   return join(xdgFolder(env.XDG_STATE_HOME) ?? join(env.HOME || homedir(), '.local', 'state'), 'squad');
 }
 
-/** By the XDG rules a relative path is ignored. */
+/** The XDG rules say that a relative path is ignored. */
 export const xdgFolder = (given: string | undefined): string | null =>
   given && isAbsolute(given) ? given : null;
 
-/** The user's own prices. */
+/** File with the user's own prices. */
 export const pricesFile = (home: string): string => join(home, 'prices.json');
 
-/** Bytes of a socket address on macOS, without the NUL; Linux has a few more. */
+/** Maximum length of a socket path in bytes: the limit of macOS without the NUL; Linux allows a few more. */
 const MAX_SOCKET_PATH_LENGTH = 100;
 
-/** For a home whose path is too long for a socket. Not TMPDIR: clients of one user may have different ones. */
+/**
+ * Folders for the socket of a home whose path is too long. TMPDIR is not used, because clients of one user may have
+ * different values.
+ */
 const SHORT_FOLDERS = ['/tmp', '/var/tmp', '/dev/shm'];
 
 export function socketPath(home: string, shortFolders: readonly string[] = SHORT_FOLDERS): string {
   const plain = join(home, 'hub.sock');
   if (Buffer.byteLength(plain) <= MAX_SOCKET_PATH_LENGTH) return plain;
-  // Loaded only here: that takes longer than everything else `squad mcp` does to find its hub.
+  // Loaded only here, because loading takes longer than everything else that `squad mcp` does to find its hub.
   const { createHash } = process.getBuiltinModule('node:crypto');
   const name = createHash('sha256').update(home).digest('hex').slice(0, 16);
   const paths = shortFolders.map(folder => join(folder, `squad-${userInfo().uid}`, `${name}.sock`));
   const own = paths.filter(path => isOwnFolder(dirname(path)));
-  // Anybody can create a folder of that name first. An existing socket comes before the order, so that all clients find the same one.
+  // Anybody can create a folder of that name first. A folder with an existing socket has priority, so that all clients
+  // find the same one.
   return (
     own.find(path => statOf(path, lstatSync)) ??
     paths.find(path => own.includes(path) || !statOf(dirname(path), lstatSync)) ??
@@ -53,7 +57,7 @@ export function ownFolder(folder: string): void {
   if (!statOfOwn(folder)) throw unusable(`${folder} is not a folder of yours`);
 }
 
-/** Why this folder cannot be a home, without creating it; null when nothing is wrong. */
+/** Why this folder cannot be a home; null if it can. Does not create it. */
 export function homeFault(folder: string): string | null {
   const there = nearestExisting(folder);
   const isThere = there === folder;
@@ -79,7 +83,10 @@ function nearestExisting(path: string): string {
   return there;
 }
 
-/** Level by level: Node's recursive mkdir never ends where the system creates no folders, as in /proc. */
+/**
+ * Creates one level at a time: Node's recursive mkdir never ends in places where no folder can be created, such as
+ * /proc.
+ */
 function makeWithParents(folder: string): void {
   const there = nearestExisting(folder);
   const missing: string[] = [];
@@ -88,12 +95,12 @@ function makeWithParents(folder: string): void {
     try {
       mkdirSync(level, { mode: 0o700 });
     } catch (error) {
-      // Another program of ours may create it at the same moment.
+      // Another Squad process may create it at the same moment.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
 }
 
-/** Whether nobody else can write into it: a socket in it may get a client's environment. */
+/** Whether nobody else can write into the folder: a socket in it receives the environment of clients. */
 export function isOwnFolder(folder: string): boolean {
   const found = statOfOwn(folder);
   return found !== null && (found.mode & 0o022) === 0;

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Whether the process runs and is not a zombie: in a container nobody may ever reap it. */
+/** Whether the process runs and is not a zombie: in a container a zombie may never be reaped. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -12,20 +12,23 @@ export function isRunning(pid: number): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     const isDead = 'ZX'.includes(stat.charAt(stat.lastIndexOf(')') + 2));
-    // Its files stay open until its last thread has ended.
+    // The files of a process stay open until its last thread has ended.
     return !isDead || readdirSync(`/proc/${pid}/task`).length > 1;
   } catch {
     return false;
   }
 }
 
-/** A hub replies to a handshake before it does anything else: one that takes longer is stuck or suspended. */
+/** A hub replies to a handshake before it does anything else, so a hub that takes longer is stuck or suspended. */
 export const HELLO_MS = 10_000;
 
-/** Holds the hub's pid, for when the hub does not answer. */
+/** File with the hub's pid, needed when the hub does not answer. */
 export const hubRecordPath = (home: string): string => join(home, 'hub.json');
 
-/** The hub's process by its record or its lock, if that process is really the hub of this home: its pid may be another program's by now. */
+/**
+ * The process of the hub according to its record or lock, if that process really is the hub of this home: another
+ * program may have got the pid.
+ */
 export function hubPid(home: string): number | null {
   return (
     recordedHub(home) ?? lockHolders(lockPath(home)).find(pid => isRunning(pid) && isHub(pid, home)) ?? null
@@ -33,9 +36,9 @@ export function hubPid(home: string): number | null {
 }
 
 /**
- * Another process that is this home's hub by its record, whether or not its lock file still exists. Only on Linux: elsewhere
- * the recorded pid may be another program's by now. A hub with a lock is not searched for, because reading /proc/locks takes
- * 15 ms and more: the kernel first waits until no process is changing a lock.
+ * Another process that is this home's hub according to its record, even if its lock file is gone. Linux only: elsewhere
+ * the recorded pid may belong to another program. A hub with a lock is not searched for, because reading /proc/locks
+ * takes 15 ms or more: the kernel first waits until no process is changing a lock.
  */
 export function otherHub(home: string): number | null {
   const pid = process.platform === 'linux' ? recordedHub(home) : null;
@@ -47,7 +50,7 @@ function recordedHub(home: string): number | null {
   return pid !== null && isRunning(pid) && isHub(pid, home) ? pid : null;
 }
 
-/** Whether a process listens on a socket of this path, also one that was removed. Linux only. */
+/** Whether a process listens on a socket of this path, even if the socket file was removed. Linux only. */
 export function isBound(socket: string): boolean {
   try {
     const lines = readFileSync('/proc/net/unix', 'utf8').split('\n');
@@ -59,14 +62,15 @@ export function isBound(socket: string): boolean {
 
 const LISTENING = '00010000';
 
-/** Held by the hub for as long as it lives. */
+/** The hub holds this lock as long as it runs. */
 export const lockPath = (home: string): string => join(home, 'hub.lock');
 
-/** Processes with a lock on this file. Linux only. */
+/** Processes that hold a lock on this file. Linux only. */
 function lockHolders(file: string): number[] {
   try {
     const { ino } = statSync(file);
-    // `1: POSIX ADVISORY WRITE <pid> <major>:<minor>:<inode> <start> <end>`; overlay file systems report other device numbers.
+    // Format: `1: POSIX ADVISORY WRITE <pid> <major>:<minor>:<inode> <start> <end>`. Overlay file systems report other
+    // device numbers, so only the inode is compared.
     const locks = readFileSync('/proc/locks', 'utf8')
       .split('\n')
       .map(line => line.trim().split(/\s+/));

@@ -6,14 +6,14 @@ export interface Identity {
   home: string;
 }
 
-/** Its name in a turn's folder. */
+/** Name of the identity file in a turn's folder. */
 export const IDENTITY_FILE = 'identity.json';
 
-/** Accepts only a file that nobody else can read or write, because it holds a secret that is believed. */
+/** Accepts only a file that nobody else can read or write, because it contains a secret that grants rights. */
 export function readIdentity(file: string): Identity {
   let fd: number;
   try {
-    // Does not wait for a writer if the file is a pipe.
+    // O_NONBLOCK: does not wait for a writer if the file is a pipe.
     fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     throw unusable(file, `cannot be read: ${(error as Error).message}`, error);

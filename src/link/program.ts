@@ -4,10 +4,10 @@ import type { HubProgram } from './start-hub.ts';
 
 declare const SQUAD_VERSION: string;
 
-/** Set by the build. */
+/** Inserted by the build. */
 export const version = SQUAD_VERSION;
 
-/** In the same folder as this program. */
+/** The hub's program is in the same folder as this one. */
 export const hubProgram: HubProgram = { node: process.execPath, script: join(__dirname, 'hub.cjs') };
 
 export function handshakeFor(view: View, workspace?: string): Handshake {
@@ -23,7 +23,7 @@ export function handshakeFor(view: View, workspace?: string): Handshake {
   };
 }
 
-/** Node throws an error of its own when the folder it was started in was removed. */
+/** Throws a clearer error than Node's own when the current folder was removed. */
 export function currentFolder(): string {
   try {
     return process.cwd();

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 
-/** Atomic: a reader, or the file after a crash, has the old content or the new one. */
+/** Replaces the file atomically: a reader, even after a crash, sees the old or the new content. */
 export function replaceFile(path: string, content: string | Buffer, mode: number): void {
   const draft = `${path}.${randomBytes(6).toString('hex')}.tmp`;
   try {
@@ -13,7 +13,7 @@ export function replaceFile(path: string, content: string | Buffer, mode: number
     } finally {
       closeSync(file);
     }
-    // The umask may have removed bits from the draft's mode.
+    // Needed because the umask may have removed bits from the draft's mode.
     chmodSync(draft, mode);
     renameSync(draft, path);
   } catch (error) {

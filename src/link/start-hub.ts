@@ -9,18 +9,21 @@ export const LOCK_TAKEN_EXIT = 75;
 
 const CONNECT_EVERY_MS = 2;
 const MAX_LAUNCHES = 20;
-/** The end of a process is seen a moment after the end of its connections. */
+/** The exit of a process is reported a moment after its connections end. */
 const EXIT_TIMEOUT_MS = 500;
 
-/** Variables that the hub itself needs. All others travel in each client's handshake, so that no client gets another one's secrets. */
+/**
+ * Variables that the hub itself needs. All others are sent in each client's handshake, so that no client gets the
+ * secrets of another.
+ */
 const HUB_ENVIRONMENT = [
   ...['HOME', 'PATH', 'USER', 'LOGNAME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'],
-  // For the user's own tmux server and its windows.
+  // Needed for the user's tmux server and its windows.
   ...['SHELL', 'TMUX_TMPDIR'],
   ...['XDG_STATE_HOME', 'XDG_CONFIG_HOME', 'XDG_CACHE_HOME'],
   ...['SQUAD_HOME', 'SQUAD_HUB_LINGER_MS', 'SQUAD_DATABASE_URL'],
   ...['MCP_DATABASE_PATH', 'MCP_SERVER_PORT', 'MCP_LOG_LEVEL', 'SQUAD_LOG_FORMAT'],
-  // Where the hub sends spans and metrics, by the names that OpenTelemetry gives them.
+  // OpenTelemetry variables: where the hub sends spans and metrics.
   ...[
     'OTEL_EXPORTER_OTLP_ENDPOINT',
     'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
@@ -36,13 +39,13 @@ export interface HubProgram {
 }
 
 /**
- * A small young generation, because V8 otherwise keeps much of what a burst once needed: with 200 agents at once the hub
- * then uses a sixth less memory.
+ * A small young generation: otherwise V8 keeps much of the memory that a burst needed. With 200 agents at once the hub
+ * uses a sixth less memory.
  */
 export const hubArguments = (script: string): string[] => [
   '--max-semi-space-size=4',
   script,
-  // The hub compares this with its parent to see whether its starter still lives.
+  // The hub compares this with its parent to see whether the process that started it still runs.
   String(process.pid),
 ];
 
@@ -50,14 +53,14 @@ export interface ConnectOptions {
   home: string;
   env: Record<string, string | undefined>;
   program: HubProgram;
-  /** How long to try. */
+  /** Maximum time to try. */
   timeoutMs?: number;
-  /** Called when a hub was started; it may still end before it answers anything. */
+  /** Called when a hub was started; the hub may still end before it answers. */
   onLaunch?(hub: LaunchedHub): void;
 }
 
 export interface LaunchedHub {
-  /** Why the hub ended, if it printed an error; null while it runs and when it printed nothing. */
+  /** Why the hub ended, if it printed an error; null while it runs or when it printed nothing. */
   exitError(): Promise<Error | null>;
 }
 
@@ -69,19 +72,19 @@ export async function connectOrStart(options: ConnectOptions): Promise<Socket> {
 
 /** Connects to a running hub, or null. */
 export async function connect(path: string): Promise<Socket | null> {
-  // A failed connection costs far more than this, and a client that waits for its hub tries again and again.
+  // A failed connection costs far more than this check, and a client that waits for its hub retries often.
   if (!existsSync(path)) return null;
-  // The handshake carries the client's whole environment: send it only where nobody else can be listening.
+  // The handshake contains the client's whole environment, so it is sent only where nobody else can listen.
   if (!isOwnFolder(dirname(path))) return null;
   return new Promise(settle => {
     const socket = createConnection(path);
     socket.once('connect', () => settle(socket));
-    // A refused connection is a socket file whose hub died: the next hub replaces it.
+    // A refused connection means a socket file whose hub has died; the next hub replaces it.
     socket.once('error', () => settle(null));
   });
 }
 
-/** Waits for a hub that is starting; null when it does not come. Starts none. */
+/** Waits for a hub that is starting; null when none comes. Does not start one. */
 export async function knock(home: string, timeoutMs: number): Promise<Socket | null> {
   for (const until = performance.now() + timeoutMs; performance.now() < until; await pause()) {
     const socket = await connect(socketPath(home));
@@ -107,7 +110,7 @@ async function startAndConnect(
       onLaunch?.(hub);
       return socket;
     }
-    // After a killed hub the next one may work; and the hub that ours found serving may have ended since.
+    // Try once more: after a killed hub the next one may work, and the hub that ours found may have ended since.
     const another = hub.isKilled || hub.exit === LOCK_TAKEN_EXIT || (launches === 1 && foundDamage(hub));
     if (another && launches++ < MAX_LAUNCHES) hub = launch(home, env, program);
     else if (hub.exit !== null && hub.exit !== LOCK_TAKEN_EXIT) throw failure(hub.exit, hub.stderr());
@@ -115,20 +118,20 @@ async function startAndConnect(
   }
 }
 
-/** A hub that finds its open database damaged records that and ends; the next hub rebuilds the database. */
+/** A hub that finds its database damaged records that and ends; the next hub rebuilds the database. */
 const foundDamage = ({ exit, stderr }: Launch): boolean =>
   exit !== null && stderr().includes('"code":"DATABASE_CORRUPT"');
 
 interface Launch extends LaunchedHub {
   exit: number | null;
-  /** Ended by a signal. */
+  /** True: a signal ended the process. */
   isKilled: boolean;
   stderr(): string;
   release(): void;
 }
 
 function launch(home: string, env: ConnectOptions['env'], { node, script }: HubProgram): Launch {
-  // Loaded only here: most clients find a hub that is running.
+  // Loaded only here, because most clients find a running hub.
   const { spawn } = process.getBuiltinModule('node:child_process');
   const child: ChildProcess = spawn(node, hubArguments(script), {
     detached: true,
@@ -142,13 +145,13 @@ function launch(home: string, env: ConnectOptions['env'], { node, script }: HubP
     exit: null,
     isKilled: false,
     stderr: () => stderr.trim(),
-    /** Its stderr is still read, but keeps this program no longer alive. */
+    /** Its stderr is still read, but no longer keeps this process alive. */
     release() {
       (child.stderr as Socket | null)?.unref();
       child.unref();
     },
     async exitError() {
-      // Not unref'd: this program has to stay until the error was read.
+      // Not unref'd: this process has to stay until the error was read.
       const tooLate = setTimeout(closed.resolve, EXIT_TIMEOUT_MS);
       await closed.promise;
       clearTimeout(tooLate);
@@ -165,7 +168,7 @@ function launch(home: string, env: ConnectOptions['env'], { node, script }: HubP
     launched.exit = -1;
     closed.resolve();
   });
-  // Not 'exit', which may come before stderr was read.
+  // Not 'exit', which may come before stderr was read completely.
   child.on('close', (code, signal) => {
     launched.exit = code ?? -1;
     launched.isKilled = signal !== null;
@@ -181,14 +184,14 @@ export const hubEnvironment = (env: ConnectOptions['env']): Record<string, strin
   ...Object.fromEntries(
     HUB_ENVIRONMENT.flatMap(name => (env[name] === undefined ? [] : [[name, env[name]]])),
   ),
-  // Otherwise each thread keeps its own pool of freed memory; a process with few threads needs no more than two.
+  // Otherwise each thread keeps its own pool of freed memory; a process with few threads needs at most two pools.
   MALLOC_ARENA_MAX: '2',
   // Otherwise glibc raises both with the largest block that was freed, and keeps the memory that the start needed.
   MALLOC_MMAP_THRESHOLD_: '131072',
   MALLOC_TRIM_THRESHOLD_: '131072',
 });
 
-/** The hub prints why it could not start as one JSON line; other output is passed on as it is. */
+/** The hub prints the reason why it could not start as one line of JSON; other output is passed on unchanged. */
 function failure(exit: number | null, stderr: string): Error & { code: string; suggestions?: string[] } {
   const last = stderr.split('\n').at(-1) ?? '';
   try {

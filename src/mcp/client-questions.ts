@@ -23,7 +23,7 @@ export function askWhileWaiting(services: Services, call: Call): OperationCall['
   const client = showsForms(call) ? clientOf(call) : null;
   if (client === null) return null;
   return async (item, signal) => {
-    // A client that cannot show the form answers with an error; then others can answer the item.
+    // A client that cannot show the form answers with an error; then others can still answer the item.
     const response = await client
       .ask('elicitation/create', formFor(services, item), signal)
       .catch(() => null);
@@ -31,7 +31,7 @@ export function askWhileWaiting(services: Services, call: Call): OperationCall['
   };
 }
 
-/** Asks a modern client by the answer to its call. The client calls again with its answers and `state`. */
+/** Asks a modern client with the answer to its call. The client repeats the call with its answers and `state`. */
 export const inputRequired = (
   services: Services,
   items: readonly InboxItem[],
@@ -61,7 +61,7 @@ export async function takeResponses(
   for (const [key, response] of Object.entries(responses)) {
     const id = InboxId.safeParse(key);
     const item = id.success ? inbox.open().find(each => each.id === id.data) : undefined;
-    // Already answered by somebody else, or never asked.
+    // Somebody else has already answered, or the question was never asked.
     if (!item) continue;
     const reply = formReply(item, response);
     const isAnswered = reply !== null && (await settledBy(inbox, item.id, reply, client));
@@ -76,7 +76,7 @@ export const CLOSED = 'closed';
 
 const MAX_NAME_LENGTH = 100;
 
-/** The client's own name, with its version, so that it is never just `terminal` or `page`. */
+/** The client's own name with its version, so that it never equals a reserved name such as `terminal` or `page`. */
 export const clientName = ({ client }: Pick<Peer, 'client'>): string | null =>
   client ? `${client.name} ${client.version.trim() || '(no version)'}`.slice(0, MAX_NAME_LENGTH) : null;
 
@@ -113,7 +113,7 @@ export class ClientRoots {
     this.#known = null;
   }
 
-  /** For modern clients: the answer that asks for roots, when the call failed because no workspace was set. */
+  /** For modern clients: returns the answer that asks for roots, when the call failed because no workspace was set. */
   async request(call: Call, failure: unknown): Promise<ToolResult | null> {
     if (call.era !== 'modern' || !call.capabilities.roots || this.#known !== null) return null;
     if (call.raw.mcpReq.inputResponses !== undefined || !NO_WORKSPACE.has(asSquadError(failure).code))
@@ -125,7 +125,7 @@ export class ClientRoots {
 
   async #ask(roots: () => Promise<string[]>): Promise<Caller> {
     if (!(await this.#workspaces.needsRoots(this.#caller))) return this.#caller;
-    // A client that does not answer has no roots; operations that need a workspace then say how to set it.
+    // A client that does not answer counts as having no roots; operations that need a workspace then say how to set it.
     return this.#with(pathsOf(await roots().catch(() => [])));
   }
 

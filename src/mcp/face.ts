@@ -27,7 +27,9 @@ import { completeAgentName } from './team-resources.ts';
 import { toolsOf } from './tools.ts';
 import { withServers } from './with-servers.ts';
 
-/** Read by a client's model before it sees the tools. At most 2 KB: some clients cut there. */
+/**
+ * Instructions that a client's model reads before it sees the tools. At most 2 KB, because some clients cut them there.
+ */
 export const INSTRUCTIONS = `Squad runs coding agents as separate processes in this workspace. Use it instead of a sub-agent tool of your own.
 
 - One task: spawn_agent (any engine; roleId gives it a role), or spawn_claude / spawn_codex where listed.
@@ -44,7 +46,7 @@ permission: read, edit (default) or full. "advisory" in a result names limits th
 
 "completed" is the agent's own word. evidence.verdict is what Squad saw: verified (something changed), claimed (words only), empty or contradicted. Look at the files before you build on it. null: unknown. Reports headed SETUP / ENVIRONMENT ISSUES are for the user: pass them on.`;
 
-/** Instructions for agents. `ask`: the name of the tool that asks a person. */
+/** Instructions for agents. `ask` is the name of the tool that asks a person. */
 const agentInstructions = (ask: string) =>
   `You are an agent that Squad runs. squad_status says where you stand: your run, the time and budget you have left, and how those you work with are doing. squad_decision_search finds what the team has decided: look before you decide anew. ${ask} puts a question to a person and waits for the answer: use it for what is theirs to decide or cannot be undone, and go on by yourself with the rest. If you have tools to start agents, they see their role and the task you give them, not your conversation, and you see only what you started. Work on your own task; your final answer is your report.`;
 
@@ -75,14 +77,14 @@ export interface McpFaceOptions {
   services: UserServices;
   version: string;
   transport: 'stream' | 'http';
-  /** Without the client's name, which comes with each call. */
+  /** Does not include the client's name, which comes with each call. */
   caller: Caller;
-  /** Null: the client named none. */
+  /** Null: the client named no toolsets. */
   toolsets: readonly Toolset[] | null;
   notices: Pick<EndNotices, 'watch'>;
-  /** Called when the client has named its roots because no workspace was set. */
+  /** Called when the client has sent its roots, because no workspace was set. */
   onRoots?(caller: Caller): void;
-  /** Other servers that a run may use. */
+  /** The other MCP servers that a run may use. */
   serversOf(id: RunId): GatewayView | null;
 }
 
@@ -121,7 +123,7 @@ function ownFace(options: McpFaceOptions): Face {
             name,
             from,
           );
-        // The caller gets the same answer for both; the events for the user distinguish them.
+        // The caller gets the same answer for an unknown and a denied tool; only events for the user distinguish them.
         const isDenied = caller.parent && OPERATIONS.some(candidate => candidate.name === name);
         const code = isDenied ? 'NOT_ALLOWED' : 'UNKNOWN_OPERATION';
         await recordToolCall({ services, caller: from }, name, code, services.clock.monotonic());
@@ -134,7 +136,7 @@ function ownFace(options: McpFaceOptions): Face {
     },
     complete: async (params, peer) => completeAgentName(services, await roots.caller(peer))(params, peer),
     rootsChanged: () => roots.changed(),
-    // Not for agents: their tools check what they may see, these do not.
+    // Not for agents: these handlers do not check what an agent may see.
     ...(caller.parent === null && {
       prompts: {
         list: async peer => prompts(services, await roots.caller(peer)).list(peer),
@@ -146,7 +148,7 @@ function ownFace(options: McpFaceOptions): Face {
   };
 }
 
-/** The trace that the call belongs to goes on in the runs that it starts. Clients send it as `_meta.traceparent`. */
+/** The trace of the call continues in the runs that it starts. Clients send it as `_meta.traceparent`. */
 function traced(caller: Caller, { raw }: Call): Caller {
   const traceparent = raw.mcpReq._meta?.traceparent;
   if (typeof traceparent !== 'string' || !/^[\da-f]{2}(-[\da-f]+){3}$/.test(traceparent)) return caller;
@@ -214,7 +216,7 @@ type Inner = Parameters<Operation['run']>[0];
 
 const FIRST_ROUND = { continues: null, isAnswered: true };
 
-/** A repeated call brings the client's answers and continues what the first call started. */
+/** A repeated call contains the client's answers and continues the work of the first call. */
 async function roundOf({ tool }: Operation, { raw }: Call, caller: Caller, services: UserServices) {
   if (raw.mcpReq.inputResponses === undefined) return FIRST_ROUND;
   // Roots are requested before anything is started.
@@ -222,7 +224,7 @@ async function roundOf({ tool }: Operation, { raw }: Call, caller: Caller, servi
   if (roots !== undefined && Object.keys(inputResponses).length === 0) return FIRST_ROUND;
   const state = raw.mcpReq.requestState();
   const continues = typeof state === 'string' ? state : null;
-  // Otherwise everything would be started again.
+  // Refused, because otherwise everything would be started a second time.
   if (continues === null && tool?.task)
     throw new SquadError('INVALID_INPUT', 'The call has answers but no requestState', {
       suggestions: ['Send back the requestState that came with the question.'],

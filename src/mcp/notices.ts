@@ -7,9 +7,9 @@ import { CONTEXT, IAC_LOG, runUri } from './resources.ts';
 import { AGENTS, agentUri, METRICS, urisOf } from './team-resources.ts';
 
 interface EndNoticesOptions {
-  /** The run once the runner has let go of it; null when the hub stops first. */
+  /** Resolves with the run once the runner has finished with it; null when the hub stops first. */
   ended(id: RunId): Promise<Run | null>;
-  /** Settles when all events so far are in the team files. */
+  /** Resolves when all events so far are written to the team files. */
   teamFilesWritten(): Promise<unknown>;
 }
 
@@ -24,7 +24,7 @@ export class EndNotices {
     this.#options = options;
   }
 
-  /** Notifies this audience from now on. Returns how to leave. */
+  /** Notifies this audience from now on. Returns a function that ends this. */
   join(audience: Audience): () => void {
     this.#present.add(audience);
     return () => this.#present.delete(audience);
@@ -45,7 +45,7 @@ export class EndNotices {
     if (isTeamNews) void this.#teamNews();
   }
 
-  /** Waits for the end, so that a client that reads at once finds it. */
+  /** Waits for the end of the run, so that a client that reads at once finds the result. */
   async #ended(id: RunId): Promise<void> {
     const run = await this.#options.ended(id);
     this.#updated(runUri(id));
@@ -82,15 +82,15 @@ function endOf(run: Run) {
 }
 
 interface TeamUpdatesOptions {
-  /** Calls back with the changed team files of a workspace. Returns how to stop. */
+  /** Calls back with the changed team files of a workspace. Returns a function that stops this. */
   watch(root: string, onChange: (changed: ReadonlySet<string> | null) => void): () => void;
   run(id: RunId): Promise<Run | null>;
-  /** The run once the runner has let go of it; null when the hub stops first. */
+  /** Resolves with the run once the runner has finished with it; null when the hub stops first. */
   ended(id: RunId): Promise<Run | null>;
 }
 
 interface Followed {
-  /** By member: one audience may join more than once. */
+  /** Keyed by member, because one audience may join more than once. */
   present: Map<unknown, { audience: Audience; count: number }>;
   stop(): void;
 }
@@ -104,7 +104,7 @@ export class TeamUpdates {
     this.#options = options;
   }
 
-  /** Notifies this audience of the workspace from now on. Returns how to leave. */
+  /** Notifies this audience about the workspace from now on. Returns a function that ends this. */
   join(root: string, member: unknown, audience: Audience): () => void {
     const followed = this.#followed.get(root) ?? this.#follow(root);
     const place = followed.present.get(member) ?? { audience, count: 0 };
@@ -126,7 +126,7 @@ export class TeamUpdates {
     if (this.#followed.size === 0) return;
     for (const { runId, body } of events)
       if (runId !== null && NEWS.has(body.type))
-        // The store reports its own errors; this notification is just lost.
+        // The store reports its own errors; only this notification is lost.
         void this.#notifyOfRun(runId, body.type === 'run.ended').catch(() => {});
   }
 
@@ -135,13 +135,13 @@ export class TeamUpdates {
     this.#followed.clear();
   }
 
-  /** Waits for the end, so that a client that reads at once finds it. */
+  /** Waits for the end of the run, so that a client that reads at once finds the result. */
   async #notifyOfRun(id: RunId, hasEnded: boolean): Promise<void> {
     const run = await (hasEnded ? this.#options.ended(id) : this.#options.run(id));
     for (const [root, { present }] of this.#followed) {
       const isHere = run?.workspace === root;
       const uris = isHere ? [AGENTS, ...(run.roleId === null ? [] : [agentUri(run.roleId, 'status')])] : [];
-      // The metrics of today include every workspace.
+      // Today's metrics include every workspace, so all clients are notified.
       notify(present, [...uris, METRICS]);
     }
   }

@@ -18,7 +18,7 @@ const JSON_TYPE = 'application/json';
 
 type Resources = NonNullable<Face['resources']>;
 
-/** The team's resources, for everybody; for the user's own clients also runs and the team's log. */
+/** The team's resources, for everybody; for the user's own clients also the runs and the inter-agent log. */
 export function resources(services: Services, caller: Caller): Resources {
   const team = teamResources(services, caller);
   if (caller.parent) return team;

@@ -22,7 +22,7 @@ interface SubagentLog {
 }
 type SubagentEvent = 'tool_call' | 'tool_result' | 'response' | 'message_saved';
 
-/** In characters of JSON. Logs only show progress; the conversation itself is stored whole. */
+/** Maximum length of a field in characters of JSON. Logs only show progress; the stored conversation is complete. */
 const MAX_FIELD_LENGTH = 4_000;
 
 /** Log messages for a note about the run's conversation. */
@@ -61,17 +61,17 @@ function ofPart(runId: RunId, { role }: TraceMessage, part: TracePart): Subagent
     const { within, calls, failed } = part;
     return [{ level: 'info', data: { event: 'tool_call', runId, within, moreCalls: calls, failed } }];
   }
-  // The caller knows its own messages.
+  // Skipped, because the caller knows its own messages.
   if (role !== 'assistant' || part.type === 'file') return [];
   if (part.type === 'reasoning')
     return [{ level: 'debug', data: { event: 'response', runId, ...short('reasoning', part.text) } }];
   return [{ level: 'info', data: { event: 'response', runId, ...short('text', part.text) } }];
 }
 
-/** For a call that a program made: the call that ran the program. */
+/** For a call that a program made: names the call that ran the program. */
 const place = ({ within }: { within?: string }) => (within === undefined ? {} : { within });
 
-/** A short value as it is; of a long one the beginning, marked as truncated. */
+/** Returns a short value unchanged, and the beginning of a long one, marked as truncated. */
 function short(field: string, value: unknown): Record<string, unknown> {
   const json = JSON.stringify(value) ?? 'null';
   if (json.length <= MAX_FIELD_LENGTH) return { [field]: value };
@@ -84,7 +84,7 @@ interface SubagentFaceOptions extends Omit<SubagentPorts, 'services'> {
   version: string;
   caller: Caller;
   subagent: Subagent;
-  /** Follows a run's conversation. Returns how to stop. */
+  /** Follows a run's conversation. Returns a function that stops this. */
   listen(id: RunId, listener: (note: TraceNote) => void): () => void;
 }
 
@@ -101,7 +101,7 @@ export function subagentFace(options: SubagentFaceOptions): Face {
       call: async (name, args, call) => {
         if (name !== subagent.name) return null;
         const answered = answer(operation, args, call, options);
-        // After a cancellation nobody reads the answer; then it shows when the call has ended.
+        // After a cancellation nobody reads the answer; the promise then only shows when the call has ended.
         options.onLeaving(answered);
         return answered;
       },
@@ -109,7 +109,7 @@ export function subagentFace(options: SubagentFaceOptions): Face {
   };
 }
 
-/** With the file's own output schema: the answer always matches it or is an error. */
+/** Has the output schema of the file: an answer always matches it, or is an error. */
 function toolOf(operation: Operation, { name, outputSchema }: Subagent): ToolDef {
   const { inputSchema, description } = toolDefinition(operation, 'stateless');
   return {
@@ -146,7 +146,7 @@ async function answer(
   } catch (thrown) {
     const error = asSquadError(thrown).toShape();
     log(failureLog(error));
-    // As text only: structured content would have to match the output schema.
+    // Only text: structured content would have to match the output schema.
     const text = JSON.stringify(toolError(error, subagent.name, caller.parent?.id));
     return { raw: { content: [{ type: 'text', text }], isError: true } };
   } finally {

@@ -22,7 +22,7 @@ import {
 } from './client-questions.ts';
 
 const POLL_MS = 3_000;
-/** As long as `squad prune` keeps ended runs. */
+/** Same as the default time for which `squad prune` keeps ended runs. */
 const TTL_MS = 30 * 24 * 3_600_000;
 
 /** Runs and squads as MCP tasks. Stateless: the store and the runner know everything. */
@@ -31,7 +31,7 @@ export function tasks(services: Services, caller: Caller): NonNullable<Face['tas
     get: (taskId, call) =>
       taskState(services, taskId, { askUnlessTold: showsForms(call) ? toldKey(call) : null }),
     wait: (taskId, call) =>
-      // The client's relay asks the next hub again, so the hub need not stay for this.
+      // The hub need not stay open for this wait: the client's relay repeats the request to the next hub.
       services.hub.whileAsking(() =>
         waitForTask(services, { ...caller, client: clientName(call) }, taskId, call),
       ),
@@ -72,7 +72,10 @@ async function waitForTask(
   }
 }
 
-/** Null when there is no such task. `askUnlessTold`: the client can be asked, except questions marked as shown under this key. */
+/**
+ * Null when there is no such task. `askUnlessTold`: the client can be asked, except for questions that are marked as
+ * shown under this key.
+ */
 export async function taskState(
   services: Services,
   taskId: string,
@@ -104,7 +107,7 @@ export async function taskState(
 export async function continueTask(call: OperationCall, taskId: string): Promise<object> {
   const found = await find(call.services, taskId);
   if (!found)
-    throw new SquadError('INVALID_INPUT', 'The requestState names no known task', {
+    throw new SquadError('INVALID_INPUT', 'The requestState does not belong to a known task', {
       suggestions: ['Call the tool again without requestState.'],
     });
   await waitForEndsOrAsks(call, found.runs, call.waitMs);
@@ -115,7 +118,7 @@ export async function continueTask(call: OperationCall, taskId: string): Promise
 const unasked = ({ inbox }: Services, runs: Run[], key: string) =>
   inbox.openFor(runs.map(({ id }) => id)).filter(({ id }) => !inbox.isNotified(id, key));
 
-/** Clients of older revisions get the form with `tasks/result`, which shows each question once. */
+/** Clients of older revisions get the form with `tasks/result`, which shows each question only once. */
 const toldKey = ({ era }: Call): string => (era === 'modern' ? CLOSED : TOLD_USER);
 
 interface Found {
@@ -142,7 +145,7 @@ async function find(services: Services, taskId: string): Promise<Found | null> {
 
 /** The result that the call would have returned if it had waited. */
 function result(services: Services, { target, squad, runs }: Found, how: ResultOptions) {
-  // A stored task does not name the tool that started it; these tools have results of its shape.
+  // A stored task does not record which tool started it; these tools return results of the same shape.
   const options = { ...how, tool: how.tool ?? TOOLS[target.shape] };
   if (target.shape === 'run') return runResult(services, runs[0]!, options);
   if (target.shape === 'members') return squadResult(services, { id: squad.id }, runs, options);

@@ -29,7 +29,7 @@ const AGENT_TEMPLATE = (page: AgentPage): string => `${AGENTS}/{name}/${page}`;
 export const agentUri = (name: string, page: AgentPage): string =>
   `${AGENTS}/${encodeURIComponent(name)}/${page}`;
 
-/** Null unless the URI is an agent's. */
+/** Null unless the URI belongs to an agent. */
 function agentIn(uri: string): { name: string; page: AgentPage } | null {
   const [, name, page] = /^squad:\/\/agents\/([^/]{1,300})\/(status|history)$/.exec(uri) ?? [];
   const decoded = name === undefined ? null : percentDecoded(name);
@@ -54,7 +54,7 @@ export function urisOf(changed: ReadonlySet<string> | null): string[] {
 
 const LATEST_COUNT = 10;
 const LAST_ENTRIES = 20;
-/** Clients put a whole resource into a model's context. */
+/** Limited, because clients put a whole resource into a model's context. */
 const MAX_PAGE_LENGTH = 200_000;
 
 /** Current content of a team resource; null when there is no such resource. */
@@ -93,7 +93,7 @@ async function decisionsPage({ team }: Workspace, most: number): Promise<object>
   };
 }
 
-/** With the text only if it says more than the parts. */
+/** Includes the text only if it says more than the other fields. */
 const shownDecision = ({ id, title, date, by, what, why, text, file, merged }: Decision) => ({
   ...{ id, title, date, by, what, why, file: `.squad/${file}`, merged },
   ...(what === null && { text }),
@@ -133,7 +133,7 @@ async function teammateNamed(workspace: Workspace, name: string): Promise<Teamma
   if (found) return found;
   const names = team.map(mate => mate.name);
   throw new SquadError('AGENT_UNKNOWN', `There is no agent ${name.slice(0, 100)} on this team`, {
-    suggestions: [didYouMean(name.slice(0, 100), names) ?? 'squad://agents has all of them.'],
+    suggestions: [didYouMean(name.slice(0, 100), names) ?? 'squad://agents lists all agents.'],
   });
 }
 

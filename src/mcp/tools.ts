@@ -11,13 +11,16 @@ import type { Toolset } from '../schema/toolset.ts';
 import type { JsonObjectSchema, ToolDef } from '../wire/face/face.ts';
 
 interface Wanted {
-  /** Null: the client named none and gets the default tools. */
+  /** Null: the client named no toolsets and gets the default tools. */
   toolsets: readonly Toolset[] | null;
   /** Whether the client's workspace has team files. */
   hasTeam: boolean;
 }
 
-/** Whether a caller sees this tool and can call it: an agent by policy, a client of the user by its toolsets. */
+/**
+ * Whether a caller sees this tool and can call it. Policy decides for an agent, the toolsets decide for a client of the
+ * user.
+ */
 function isOffered(operation: Operation, subject: Subject, { toolsets, hasTeam }: Wanted): boolean {
   const { tool } = operation;
   if (!tool) return false;
@@ -30,7 +33,7 @@ function isOffered(operation: Operation, subject: Subject, { toolsets, hasTeam }
 
 const definitions = new Map<string, ToolDef>();
 
-/** One of Squad's own tools as clients list it. Cached: its schema does not change while a hub lives. */
+/** A tool of Squad as clients list it. Cached, because its schema does not change while the hub runs. */
 function ownTool(operation: Operation, mode: StateMode, name: string): ToolDef {
   const key = `${mode} ${name}`;
   const definition = definitions.get(key) ?? { ...toolDefinition(operation, mode), name };
@@ -38,7 +41,7 @@ function ownTool(operation: Operation, mode: StateMode, name: string): ToolDef {
   return definition;
 }
 
-/** As clients see it; with `isWhole` all fields, for the reference. */
+/** The definition that clients see; with `isWhole` all fields, for the reference. */
 export function toolDefinition(operation: Operation, mode: StateMode, isWhole = false): ToolDef {
   const tool = operation.tool!;
   const input =
@@ -48,14 +51,14 @@ export function toolDefinition(operation: Operation, mode: StateMode, isWhole = 
     title: tool.title,
     description: tool.description,
     inputSchema: jsonSchema(input, 'input', isWhole),
-    // A result explains itself when it comes, so clients do not pay for its schema.
+    // Left out for clients, because every byte of it costs context and a result explains itself.
     ...(isWhole && { outputSchema: jsonSchema(operation.output, 'output') }),
     annotations: { readOnlyHint: tool.readOnly },
     ...(tool.task && !isWhole && { execution: { taskSupport: 'optional' } }),
   };
 }
 
-/** Every byte of this costs every client context, so defaults are left out. */
+/** Defaults are left out, because every byte of a schema costs every client context. */
 function jsonSchema(schema: z.ZodType, io: 'input' | 'output', isWhole = false): JsonObjectSchema {
   const { $schema, ...rest } = z.toJSONSchema(schema, {
     io,
@@ -65,7 +68,7 @@ function jsonSchema(schema: z.ZodType, io: 'input' | 'output', isWhole = false):
       if (node.propertyNames) delete node.propertyNames;
       if (node.additionalProperties && Object.keys(node.additionalProperties).length === 0)
         delete node.additionalProperties;
-      // A call with an empty text is refused with words that say more.
+      // Left out: a call with an empty text is refused with a better error message.
       if (io === 'input' && !isWhole && node.minLength === 1) delete node.minLength;
       if (io === 'input') return;
       // Fields may be added to a result without breaking a client that validates it.
@@ -77,7 +80,7 @@ function jsonSchema(schema: z.ZodType, io: 'input' | 'output', isWhole = false):
   return { ...rest, type: 'object' };
 }
 
-/** "This or null" in its short form, where there is one. */
+/** Writes "this type or null" in its short form, if there is one. */
 function mergeNull(node: z.core.JSONSchema.BaseSchema): void {
   const [value, none, ...more] = (node.anyOf ?? []) as z.core.JSONSchema.BaseSchema[];
   if (more.length > 0 || none?.type !== 'null' || typeof value?.type !== 'string' || value.enum) return;
@@ -91,7 +94,10 @@ export function toolsOf(services: Services, caller: Caller, toolsets: readonly T
   const { parent } = caller;
   return { list, find, nameOf };
 
-  /** Always in the same order. A tool whose agent CLI is not there can be called, and then says how to get it. */
+  /**
+   * Always in the same order. A tool whose agent CLI is missing can still be called; the error says how to install the
+   * CLI.
+   */
   async function list(): Promise<ToolDef[]> {
     const { mode, has, hasTeam } = await surroundings();
     const listed = own(hasTeam).filter(({ tool }) => tool?.needs === undefined || has(tool.needs));
@@ -107,15 +113,15 @@ export function toolsOf(services: Services, caller: Caller, toolsets: readonly T
     return (await templates()).find(operation => operation.name === name) ?? null;
   }
 
-  /** An operation as this caller calls it: not every agent CLI lets its agents use every name. */
+  /** The name under which this caller can call an operation: some agent CLIs do not accept every name. */
   function nameOf(operation: string): string {
     const engine = parent && runner.current(parent.id)?.engine;
     return engines.clis().find(({ cli }) => cli === engine)?.toolNames[operation] ?? operation;
   }
 
-  /** Asked anew each time: a run that has ended has fewer. */
+  /** Computed for each call, because a run that has ended has fewer tools. */
   function own(hasTeam: boolean): Operation[] {
-    // A subagent has what its file gives it.
+    // A subagent has only the servers of its file, and no tools of Squad.
     if (parent?.isSubagent) return [];
     const subject = subjectOf({ services, caller });
     return OPERATIONS.filter((operation: Operation) => isOffered(operation, subject, { toolsets, hasTeam }));
@@ -127,7 +133,7 @@ export function toolsOf(services: Services, caller: Caller, toolsets: readonly T
     return found.filter(({ fault }) => fault === null).map(templateOperation);
   }
 
-  /** A workspace that cannot be read still has tools: the call then says what is wrong. */
+  /** A workspace that cannot be read still has tools: each call then reports the error. */
   async function surroundings(): Promise<{ mode: StateMode; has(cli: CliId): boolean; hasTeam: boolean }> {
     const [[config, hasTeam], env] = await Promise.all([
       workspaces.open(caller).then(
@@ -139,7 +145,7 @@ export function toolsOf(services: Services, caller: Caller, toolsets: readonly T
     return {
       hasTeam,
       mode: config?.stateMode.value ?? 'stateless',
-      // An engine of the user's own may have taken the name.
+      // A custom engine of the user may have this name.
       has: cli => engines.isPresent(cli, env) || Object.hasOwn(config?.engines.value ?? {}, cli),
     };
   }

@@ -12,7 +12,7 @@ export function withServers(face: Face, view: View): Face {
   const notice = view()?.notice();
   return {
     ...face,
-    // For log messages of servers that only this run uses.
+    // Needed for log messages of servers that only this run uses.
     logging: true,
     ...(notice && { instructions: [face.instructions, notice].filter(Boolean).join('\n\n') }),
     tools: tools(face.tools, view),
@@ -95,7 +95,7 @@ function joined(mine: ToolDef[], theirs: Definition[]): ToolDef[] {
   return list;
 }
 
-/** Squad's own first, then those of other servers in their order. */
+/** Squad's own entries first, then those of other servers in their order. */
 async function together<T>(
   own: Promise<T[]> | undefined,
   others: Promise<Definition[]> | undefined,
@@ -104,7 +104,7 @@ async function together<T>(
   return [...(mine ?? []), ...((theirs ?? []) as unknown as T[])];
 }
 
-/** A client's answers to a server's question, passed on unchanged in the second round. */
+/** A client's answers to a server's question, forwarded unchanged in the second round. */
 function answersIn({ raw }: Call): Record<string, unknown> {
   const { inputResponses } = raw.mcpReq;
   const requestState = raw.mcpReq.requestState();

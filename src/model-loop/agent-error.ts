@@ -17,7 +17,7 @@ export class ModelError extends AgentError {}
 /** The response ended before the answer was complete. */
 export class ResponseInterrupted extends Error {}
 
-/** Prepares foreign text for a message of ours: one line, shortened, secrets redacted. */
+/** Prepares foreign text for a message of Squad: one line, shortened, secrets redacted. */
 export type Quote = (text: string, most?: number) => string;
 
 const MAX_QUOTE_LENGTH = 300;

@@ -74,7 +74,7 @@ interface LoopOptions {
   toolbox: Pick<Toolbox, 'tools' | 'prepare'>;
   usage: UsageTotal;
   question: Omit<ModelRequest, 'messages' | 'tools'>;
-  /** Turns what the SDK or the provider threw into the error to report. */
+  /** Converts an error of the SDK or the provider into the error to report. */
   toError(thrown: unknown): unknown;
   emit: Emit;
 }
@@ -91,7 +91,7 @@ export async function converse(options: LoopOptions): Promise<Answer> {
   for (let turn = 1; ; turn++) {
     const tools = toolsOf(options);
     const asking = askOnce(options, tools);
-    // Calls of the last model turn are not run.
+    // Not in the last model turn, whose calls are not run.
     if (turn < request.maxTurns) options.toolbox.prepare();
     const { text, calls } = await asking;
     const final = request.outputSchema === null ? null : onlyFinalCall(calls);
@@ -164,7 +164,7 @@ const PARTIAL =
 const tooMany = (most: number): string =>
   `The model did not finish within ${most} model ${most === 1 ? 'turn' : 'turns'}, which is the limit (maxTurns)`;
 
-/** Loads only the provider that the model needs: each is a file of its own in `dist`. */
+/** Loads only the provider that the model needs: each provider is a separate file in `dist`. */
 async function openModel(
   spec: ModelSpec,
   { url, isDefaultHost }: Address,

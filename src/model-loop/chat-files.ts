@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Pieces } from './provider-http.ts';
 
 export interface ChatFile {
-  /** Stands for the file's base64 in messages. */
+  /** Placeholder for the file's base64 in messages. */
   mark: string;
   bytes: number;
 }

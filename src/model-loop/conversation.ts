@@ -21,7 +21,7 @@ interface ChatLine {
 
 const HEAD = `${JSON.stringify({ version: 2 })}\n`;
 
-/** Reads all complete lines. The agent may have been killed while writing the last one; an incomplete line is removed. */
+/** Reads all complete lines. An incomplete last line is removed: the agent was killed while writing it. */
 async function readChat(file: string): Promise<ChatLine> {
   try {
     const text = await readFile(file, 'utf8');
@@ -83,7 +83,7 @@ export class Conversation {
     return this.messages.length === 0;
   }
 
-  /** Only reported: the system prompt is sent with every model turn and is not part of the chat. */
+  /** Only reported: the system prompt is sent with every model turn and is not part of the stored chat. */
   system(text: string): void {
     this.#trace('system', [{ type: 'text', text }]);
   }
@@ -104,7 +104,8 @@ export class Conversation {
     const parts = said.flatMap((part): TracePart[] => {
       if (part.type === 'text' || part.type === 'reasoning') return [{ type: part.type, text: part.text }];
       if (part.type !== 'tool-call') return [];
-      // The SDK replaces arguments that it could not parse by an empty object. Report what the model wrote.
+      // The SDK replaces arguments that it could not parse with an empty object. The text that the model wrote is
+      // reported instead.
       const input = calls.find(({ id }) => id === part.toolCallId)?.input ?? part.input;
       return [{ type: 'tool_call', id: part.toolCallId, name: part.toolName, input }];
     });
@@ -136,7 +137,7 @@ export class Conversation {
     this.#write('program', parts);
   }
 
-  /** Call this only when every call has its answer, so that the chat on disk can always be continued. */
+  /** Call this only when every call has its answer; otherwise the stored chat could not be continued. */
   async save(): Promise<void> {
     if (this.#saved === 0) {
       await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 });

@@ -55,7 +55,7 @@ interface FoundInput {
 }
 
 class UnsupportedInput extends Error {
-  /** `why` also says what to do about it. */
+  /** `why` also contains the next step. */
   constructor(name: string, why: string) {
     super(`The input ${JSON.stringify(endOf(name))} ${why}`);
   }
@@ -130,7 +130,9 @@ function openErrorText({ code, message }: NodeJS.ErrnoException, path: string): 
 }
 
 const MAX_TOTAL_BYTES = 32 * MIB;
-/** For the list of problems. Longer error messages are cut, and this one should end with a whole sentence. */
+/**
+ * Maximum length of the list of problems. Longer error messages are cut, and this one should end with a whole sentence.
+ */
 const MAX_LIST_LENGTH = 1_500;
 
 interface InputParts {

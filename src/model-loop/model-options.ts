@@ -5,7 +5,7 @@ import { MODEL_PROVIDERS } from '../schema/subagent-names.ts';
 export interface Generation {
   settings: LanguageModelCallOptions;
   providerOptions: Record<string, Record<string, JSONValue>>;
-  /** Settings that were left out, for the user. */
+  /** Notes for the user about settings that were left out. */
   notes: string[];
 }
 
@@ -32,9 +32,10 @@ export function generationOf(spec: ModelSpec, isDefaultHost: boolean): Generatio
 }
 
 function ownOptions({ type }: ModelSpec, isDefaultHost: boolean): Generation['providerOptions'] {
-  // Every model turn sends the whole conversation again. Reading it from the cache costs a tenth.
+  // Caching is on, because every model turn sends the whole conversation again, and reading it from the cache costs a
+  // tenth.
   if (type === 'anthropic' && isDefaultHost) return { anthropic: { cacheControl: { type: 'ephemeral' } } };
-  // We store the whole chat ourselves, so the provider does not have to.
+  // Squad stores the whole chat itself, so the provider does not have to.
   if (type === 'responses') return { openai: { store: false } };
   return {};
 }
@@ -58,9 +59,9 @@ function thinkingOptions(
 
 export interface Address {
   url: string;
-  /** Without the `?`; may be empty. */
+  /** Query string without the `?`; may be empty. */
   query: string;
-  /** It is the provider's own server, not a proxy or a compatible one. */
+  /** True: the address is the provider's own server, not a proxy or a compatible server. */
   isDefaultHost: boolean;
 }
 

@@ -92,7 +92,7 @@ export async function modelTurn(question: ModelRequest): Promise<ModelTurn> {
     providerOptions: generation.providerOptions,
     maxRetries: 0,
     abortSignal: signal,
-    // Errors also arrive in the stream.
+    // Handled below, because errors also arrive in the stream.
     onError: () => {},
   });
   const lines = new TextPieces(text => emit({ type: 'text', text }));
@@ -154,7 +154,7 @@ function callFrom({ toolCallId: id, toolName: name, input, invalid, error }: Cal
 
 type StreamPart = { type: string; text?: string; delta?: string };
 
-/** Counts text, reasoning and tool arguments alike. */
+/** Text, reasoning and tool arguments all count. */
 const lengthOf = ({ type, text = '', delta = '' }: StreamPart): number =>
   type.endsWith('-delta') ? Buffer.byteLength(text) + Buffer.byteLength(delta) : 0;
 

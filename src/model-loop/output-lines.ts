@@ -29,7 +29,7 @@ function shortened(body: LineBody): LineBody {
   );
   const short: LineBody = { type: 'message', message: { ...message, content } };
   if (!isTooLong(JSON.stringify({ at: 0, ...short }))) return short;
-  // Only names and ids can be this long, and cutting them would make them meaningless.
+  // The line is still too long: only names and ids can be this long, and cutting them would make them meaningless.
   const bytes = sizes.reduce((sum, size) => sum + size, 0);
   const text = cutMark(0, bytes);
   return { type: 'message', message: { ...message, content: [{ type: 'text', text }] } };
@@ -67,7 +67,7 @@ const withShortTexts = (body: LineBody): LineBody =>
     ]),
   ) as LineBody;
 
-/** As much of the beginning as fits into `most` bytes of JSON, including the mark. */
+/** As much of the beginning as fits into `most` bytes of JSON, including the cut mark. */
 function cut(text: string, most: number): string {
   if (inJson(text) <= most) return text;
   const all = Buffer.byteLength(text);
@@ -88,7 +88,10 @@ function cut(text: string, most: number): string {
 const QUOTES = 2;
 const inJson = (text: string): number => Buffer.byteLength(JSON.stringify(text));
 
-/** Recorded characters per input and per output of a program's call. A program can move megabytes with each call. */
+/**
+ * Maximum number of recorded characters per input and output of a program's call. A program can move megabytes with
+ * each call.
+ */
 export const MAX_KEPT_LENGTH = 16_000;
 
 function truncatePart(part: TracePart): TracePart {
@@ -107,17 +110,17 @@ function keptValue(value: unknown): unknown {
 type WithoutTime<Line> = Line extends { at: number } ? Omit<Line, 'at'> : never;
 export type LineBody = WithoutTime<AgentLine>;
 
-/** Writes one event as a line. Standard output has nothing else, and no line longer than MAX_AGENT_LINE_LENGTH. */
+/** Writes one event as a line. Standard output contains nothing else, and no line longer than MAX_AGENT_LINE_LENGTH. */
 export type Emit = (body: LineBody) => void;
 
 export interface OutputWriter {
-  /** Returns what was written: without secrets, and short enough. */
+  /** Returns the body as written: without secrets, and short enough. */
   emit(body: LineBody): LineBody;
   /** Redacts these secrets in all lines from now on. */
   hideSecrets(secrets: Redactor): void;
 }
 
-/** For `tool` and `tool_end` lines. `message` lines have all of it. */
+/** Limit for `tool` and `tool_end` lines; `message` lines have the whole text. */
 const MAX_DETAIL_LENGTH = 200;
 
 export function createOutputWriter(output: { write(text: string): unknown }): OutputWriter {
@@ -171,12 +174,18 @@ function short(body: LineBody): LineBody {
 
 const MIB = 1024 * 1024;
 
-/** Model output of one turn, including reasoning and tool arguments. Several times what today's models produce at most. */
+/**
+ * Limit for the model output of one turn, including reasoning and tool arguments: several times the most that today's
+ * models produce.
+ */
 export const MAX_TEXT_BYTES = 4 * MIB;
-/** Bytes and events of one provider response. Providers send an event for every word or two. */
+/**
+ * Limit for the bytes of one provider response; another one limits its events. Providers send an event for every word
+ * or two.
+ */
 export const MAX_RESPONSE_BYTES = 64 * MIB;
 export const MAX_EVENTS = 250_000;
-/** Bytes of one event. The largest are final events in which some providers repeat the whole answer. */
+/** Limit for the bytes of one event. The largest are final events, in which some providers repeat the whole answer. */
 export const MAX_EVENT_LENGTH = 8 * MIB;
-/** Bytes read of an error response, of which only a part is quoted. */
+/** Limit for the bytes that are read of an error response; only a part of them is quoted. */
 export const MAX_ERROR_BODY_BYTES = 64 * 1024;

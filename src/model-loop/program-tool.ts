@@ -3,10 +3,12 @@ import type { TracePart } from '../schema/conversation.ts';
 import { MAX_KEPT_LENGTH } from './output-lines.ts';
 import { answerText, type CallReporter, type PlainTool, type Tool, textAnswer } from './tool.ts';
 
-/** Recorded calls of one program. A loop can call a tool endlessly; the first calls show what it does. */
+/**
+ * Maximum number of recorded calls of one program. A loop can call a tool endlessly; the first calls show what it does.
+ */
 const MAX_CALLS = 500;
 const MAX_CHARS = 2 * 1024 * 1024;
-/** Recorded calls of all programs of a turn. */
+/** Maximum number of recorded calls of all programs of a turn. */
 const MAX_TOTAL_CALLS = 5_000;
 const MAX_TOTAL_CHARS = 16 * 1024 * 1024;
 /** Calls are recorded in batches, because a program can make thousands of them per second. */
@@ -50,7 +52,7 @@ export class ProgramCalls {
     };
   };
 
-  /** Call this when the program and all its calls have ended. */
+  /** Must be called when the program and all its calls have ended. */
   over(): void {
     const { calls, failed } = this.#left;
     const { id: within, emit } = this.#reporter;

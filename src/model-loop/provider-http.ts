@@ -71,7 +71,7 @@ const tooMuch = (what: string): ModelError =>
 
 class EventCount {
   count = 0;
-  /** Length of the event that has not ended yet. The SDK holds it in memory until it does. */
+  /** Length of the unfinished event. The SDK keeps it in memory until it is complete. */
   open = 0;
   /** The last characters, which may be the start of an event end. */
   #tail = '';
@@ -104,8 +104,9 @@ interface Outgoing {
 }
 
 /**
- * Sends one request on its own connection, without a timeout: a model may think, and a tool may run, for an hour. The server may
- * close a reused connection just as we send on it, and requests are never sent twice, so connections are not reused.
+ * Sends one request on its own connection, without a timeout: a model may think, and a tool may run, for an hour.
+ * Connections are not reused: the server may close one at the moment a request is sent on it, and requests are never
+ * sent twice.
  */
 export function sendRequest(url: URL, { method, headers, body, signal }: Outgoing): Promise<IncomingMessage> {
   const isSecure = url.protocol === 'https:';
@@ -154,7 +155,7 @@ export interface ProviderContext {
   query: string;
   files: ChatFiles;
   quote: Quote;
-  /** For the latest request; null before a response arrives. */
+  /** Status of the latest request; null before a response arrives. */
   received: ResponseStatus | null;
 }
 

@@ -34,7 +34,7 @@ export function messageIn(value: unknown): string | null {
   return messageIn(error ?? response);
 }
 
-/** For bodies that are only quoted: some servers never end them. */
+/** Timeout for reading a body that is only quoted: some servers never end it. */
 const BODY_TIMEOUT_MS = 5_000;
 
 /** The beginning of a response. Much longer than any quote: secrets must be redacted before the text is cut. */
@@ -71,7 +71,7 @@ export async function readRest(answer: IncomingMessage, beginning: ResponseStart
       if (isDone(beginning)) break;
     }
   } catch {
-    // The caller needs the status most; the body is only quoted.
+    // The status matters most to the caller; the body is only quoted.
   } finally {
     clearTimeout(timer);
     answer.destroy();
@@ -79,7 +79,7 @@ export async function readRest(answer: IncomingMessage, beginning: ResponseStart
   return beginning.text;
 }
 
-/** Complete JSON needs no end of the body. */
+/** Complete JSON is enough; the body need not have ended. */
 function isDone({ isFull, text }: ResponseStart): boolean {
   const last = text.trimEnd().at(-1);
   return isFull || ((last === '}' || last === ']') && tryParseJson(text) !== undefined);
@@ -101,7 +101,7 @@ export async function refusedAnswer(answer: IncomingMessage, quote: Quote): Prom
   return new ModelError(code, `answered ${status}: ${said}${retryAfter(headers['retry-after'])}`);
 }
 
-/** The header holds seconds or a date. Squad does not retry, so the user needs to know. */
+/** The header contains seconds or a date. The text is shown to the user, because Squad does not retry. */
 function retryAfter(header: string | undefined): string {
   const seconds = Number(header ?? '');
   const left = Number.isFinite(seconds) ? seconds : (Date.parse(header!) - Date.now()) / 1_000;

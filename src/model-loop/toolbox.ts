@@ -12,7 +12,7 @@ const MAX_PAGES = 1000;
 export interface Endpoint {
   url: string;
   token: string;
-  /** Called when the endpoint cannot be reached. */
+  /** Called when Squad cannot be reached any more. */
   onLost?(why: string): void;
 }
 
@@ -123,7 +123,7 @@ async function ask(
 /** The tools of the model, except `final_answer`. No process is started for them before `prepare`. */
 export interface Toolbox extends AsyncDisposable {
   tools: readonly Tool[];
-  /** Starts what the next calls may need, to use the time while the model answers. */
+  /** Starts processes that the next calls may need, while the model is still answering. */
   prepare(): void;
 }
 

@@ -5,7 +5,7 @@ import type { Run } from '../schema/run.ts';
 import { agentStore, RunVisibility } from './agent-store.ts';
 import type { Call, Services } from './operation.ts';
 
-/** The inbox as one run sees it: its own questions, questions to it, and open questions of runs that it can see. */
+/** The inbox as one run sees it: its own questions, questions to it, and open questions of runs that it may see. */
 function agentInbox(
   inbox: Services['inbox'],
   { id: self }: RunSubject,
@@ -71,10 +71,10 @@ export async function servicesForAgent(
       isStopping: id => sees(id) && runner.isStopping(id),
       timeLeft: id => (sees(id) ? runner.timeLeft(id) : null),
       silenceOf: id => (sees(id) ? runner.silenceOf(id) : null),
-      // Without itself: otherwise `cancel_run {all}` would end the caller.
+      // Without the calling run: otherwise `cancel_run {all}` would stop the caller.
       liveRuns: () => runner.liveRuns().filter(run => run.id !== subject.id && visibility.sees(run)),
       remainingBudget: id => runner.remainingBudget(id),
-      // Its own slot is free for the runs it waits for.
+      // While the run waits, its slot is free for the runs it waits for.
       untilEnded: (id, signal) => runner.whileWaiting(subject.id, () => runner.untilEnded(id, signal)),
       untilAnswered: (id, signal) => runner.whileWaiting(subject.id, () => runner.untilAnswered(id, signal)),
       whileWaiting: (id, wait) => runner.whileWaiting(id, wait),
@@ -96,9 +96,9 @@ const NO_CONVERSATIONS: Services['conversations'] = {
   talkers: async () => [],
 };
 
-/** The calling run, for tools that only agents have. The caller cannot name another run. */
+/** The calling run, for tools that only agents have. An agent cannot act for another run. */
 export function ownRun({ services, caller }: Pick<Call, 'services' | 'caller'>): Run {
   const run = caller.parent && services.runner.current(caller.parent.id);
   if (run) return run;
-  throw new SquadError('NOT_ALLOWED', 'Only a running agent can call this, about its own run');
+  throw new SquadError('NOT_ALLOWED', 'Only a running agent can make this call, and only for its own run');
 }

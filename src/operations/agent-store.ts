@@ -58,7 +58,7 @@ export function agentStore(
     return squadId !== null && squadIsSeen(squadId);
   }
 
-  /** As many as requested, however many hidden events lie between them. */
+  /** Returns as many events as requested, even if hidden events lie between them. */
   async function events(filter: EventFilter): Promise<Event[]> {
     const kept: Event[] = [];
     for (let { after } = filter; ; ) {
@@ -112,7 +112,7 @@ export function agentStore(
   };
 }
 
-/** Which runs a caller may see. Parents never change, so results are kept. */
+/** Which runs a caller may see. Parents never change, so results are cached. */
 export class RunVisibility {
   private readonly services: Pick<Services, 'runner' | 'store'>;
   private readonly permits: (object: Asked) => boolean;
@@ -125,7 +125,7 @@ export class RunVisibility {
     this.permits = permits;
   }
 
-  /** From memory: enough for a run that was checked before, and for one whose ancestors are live. */
+  /** Decides from memory, which is enough for a run that was checked before, and for one whose ancestors are live. */
   sees(run: Run): boolean {
     const line: RunId[] = [run.id];
     let above = run.parentId;
@@ -145,7 +145,7 @@ export class RunVisibility {
     return run && this.sees(run) ? run : null;
   }
 
-  /** The same, after reading the ancestors from the store. */
+  /** Like `sees`, but reads the ancestors from the store if necessary. */
   async canSee(run: Run): Promise<boolean> {
     let above = run.parentId;
     for (let i = 0; above !== null && i < MAX_LINE_LENGTH; i++) {

@@ -31,7 +31,7 @@ export async function dispatch(
   } finally {
     if (operation.tool || code === 'NOT_ALLOWED') {
       const recorded = recordToolCall(call, operation.name, code, startedAt);
-      // A successful call of an agent does not wait for the record.
+      // A successful call of an agent does not wait until the event is written.
       if (code !== null || !call.caller.parent) await waitBrieflyForWrite(recorded);
     }
   }
@@ -67,7 +67,7 @@ export async function recordToolCall(
     durationMs: Math.round(clock.monotonic() - startedAt),
     ...(count > 1 && { count }),
   };
-  // A failed write of the event must not fail the call. The store reports the error itself.
+  // A failed write of the event must not fail the call; the store reports its own errors.
   await store
     .commit({ events: [{ at, runId: caller.parent?.id ?? null, squadId: null, body }] })
     .catch(() => {});
@@ -77,7 +77,7 @@ const MAX_NAME_LENGTH = 100;
 const MAX_MESSAGE_LENGTH = 2_000;
 const MAX_PROBLEMS = 5;
 
-/** A message quotes its input, which can be megabytes. */
+/** Shortens the message, because it may quote input of several megabytes. */
 function shortened(error: SquadError): SquadError {
   const { code, message, suggestions, details } = error;
   if ([message, ...suggestions].every(text => text.length <= MAX_MESSAGE_LENGTH)) return error;
@@ -101,7 +101,7 @@ function parse(schema: z.ZodType, input: unknown): unknown {
 
 function problem({ path, message }: z.core.$ZodIssue): string {
   const what = path.length > 0 ? `"${z.core.toDotPath(path)}"` : 'The input';
-  // The schema's own message is a sentence of its own.
+  // A message that does not begin like this is a complete sentence already.
   return /^(must|is|has) /.test(message)
     ? `${what} ${message}`
     : path.length > 0

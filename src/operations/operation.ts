@@ -24,7 +24,10 @@ import type { InboxItem } from '../schema/inbox.ts';
 import type { Run } from '../schema/run.ts';
 import type { Toolset } from '../schema/toolset.ts';
 
-/** The reads of the store that agents may use, each limited to runs they may see. Other methods do not exist for them. */
+/**
+ * The store methods that agents may use, each limited to runs that they may see. Other methods do not exist in this
+ * type.
+ */
 export type AgentStore = Pick<
   Store,
   | 'run'
@@ -44,7 +47,7 @@ export type AgentStore = Pick<
   | 'leftWithError'
 >;
 
-/** Services of an operation that agents may call. */
+/** Services of operations that agents may call. */
 export interface Services {
   clock: Clock;
   store: AgentStore;
@@ -60,7 +63,7 @@ export interface Services {
   activity: Pick<LastActivity, 'of'>;
   traces: Pick<Traces, 'on' | 'savedOf'>;
   conversations: Pick<MessageStore, 'messages' | 'message' | 'countMessages' | 'conversations' | 'talkers'>;
-  /** Lists of runs that somebody pages through. */
+  /** Lists of runs that clients read page by page. */
   boards: BoardPages;
   search: TextSearch;
   runner: Pick<
@@ -117,9 +120,9 @@ export interface Services {
     | 'askedBy'
     | 'onAsked'
   >;
-  /** Pull requests and issues. */
+  /** Opens pull requests and creates issues. */
   proposals: Pick<Proposals, 'open' | 'createIssues'>;
-  /** Configuration of the workspaces' other MCP servers. */
+  /** Configurations of the workspaces' other MCP servers. */
   mcpConfigs: Pick<McpConfigs, 'of'>;
   gateway: GatewayAdmin;
   audit: AuditTrail;
@@ -127,22 +130,24 @@ export interface Services {
   hub: HubControl;
 }
 
-/** Services of an operation that only the user may call. Created once, in `src/app.ts`. */
+/** Services of operations that only the user may call. Created once, in `src/app.ts`. */
 export interface UserServices extends Services {
   store: Store;
 }
 
 export interface HubControl {
   status(): HubStatus;
-  /** Runs that the web UI starts get this environment from now on. */
+  /** Sets the environment of runs that the web UI starts from now on. */
   lendEnvironment(env: Record<string, string>): void;
-  /** Origin of the web UI and a key for it; `ip`: with 127.0.0.1. Null: the hub has no port. */
+  /** Returns the origin of the web UI and a key for it; `ip`: at 127.0.0.1. Null: the hub has no port. */
   openWebUi(ip: boolean): Promise<{ origin: string; key: string } | null>;
-  /** Waits for a person without delaying a stop or a newer hub: the signal asks for an answer now. */
+  /**
+   * Waits for a person without delaying a stop or a newer hub: when the signal aborts, the wait must return at once.
+   */
   whileAsking<T>(wait: (stopping: AbortSignal) => Promise<T>): Promise<T>;
   /** Ends the hub after the reply is sent; agents keep running. */
   stop(reason: string): void;
-  /** Writes the whole error to the hub's log; the caller sees only its message. */
+  /** Writes the complete error to the hub's log; the caller sees only its message. */
   reportBug(operation: string, thrown: unknown): void;
 }
 
@@ -179,31 +184,34 @@ export type HubStatus = z.infer<typeof HubStatus>;
 export interface Call<S extends Services = Services> {
   services: S;
   caller: Caller;
-  /** Name of the tool that was called; absent: the operation is no tool. */
+  /** Name of the tool that was called; absent: the operation was not called as a tool. */
   tool?: string;
   signal: AbortSignal;
-  /** How long an operation may wait before it must reply with what there is; null: no limit, 0: at once. */
+  /** How long an operation may wait before it must reply with the current state; null: no limit, 0: at once. */
   waitMs: number | null;
-  /** How long the client lets any one call take; null or absent: no limit. */
+  /** How long the client allows one call to take; null or absent: no limit. */
   ceilingMs?: number | null;
-  /** A heartbeat for the waiting caller. */
+  /** Sends a heartbeat to the waiting caller. */
   progress(message: string): Promise<void>;
-  /** Runs were started for this call. */
+  /** Called when runs were started for this call. */
   onStarted?(runs: Run[], warnings: readonly string[]): void;
-  /** Puts an open question to the person at the client, while the call waits. */
+  /** Puts an open question to the person at the client while the call waits. */
   askPerson?(item: InboxItem, signal: AbortSignal): Promise<FormReply>;
-  /** These questions ended the wait. */
+  /** Called with the questions that ended the wait. */
   onAsked?(items: readonly InboxItem[]): void;
-  /** Every run in the result has failed, so the call counts as failed too. */
+  /** Called when every run in the result has failed, so that the call counts as failed too. */
   onFailed?(): void;
-  /** The caller is a model's client, which gets only as much of a question as fits into a result. */
+  /** True: the caller is a model's client, which gets only as much of a question as fits into a result. */
   isByModel?: true;
-  /** For operations that stream. */
-  /** The promise is there if the client reads slower than that: whoever has much to send waits for it. */
+  /** For operations that stream their output. */
+  /** Sends one item. Returns a promise if the client reads too slowly: whoever has much to send must wait for it. */
   emit(item: unknown): void | Promise<void>;
 }
 
-/** Path in the REST API, below `/api`. Input fields stand in braces; the others are the query or the JSON body. */
+/**
+ * Path in the REST API, below `/api`. Input fields of the path are in braces; all others are in the query or the JSON
+ * body.
+ */
 export type Route = `${'GET' | 'POST'} /${string}`;
 
 export interface Operation<
@@ -215,9 +223,9 @@ export interface Operation<
 > {
   name: N;
   route: R;
-  /** Condition for an agent to call it; null: only the user may. */
+  /** Condition under which an agent may call the operation; null: only the user may. */
   agents: A;
-  /** The MCP tool, if it is one: its title and what the model reads. */
+  /** Title and description of the MCP tool; null: the operation is no tool. */
   tool: Tool | null;
   input: I;
   output: O;
@@ -228,25 +236,28 @@ export interface Tool {
   title: string;
   description: string;
   readOnly: boolean;
-  /** Only agents have it, by the type of their role; its errors are flat. */
+  /** Only agents have this tool, depending on the type of their role; its errors are flat. */
   forAgents?: true;
-  /** Its caller is a program that takes the result as one text and fails on anything else. */
+  /** The caller is a program that reads the result as one text and fails on anything else. */
   textOnly?: true;
   /** Default: `core`. */
   toolset?: Toolset;
-  /** Also a default tool of clients whose workspace has team files. */
+  /** Also listed by default for clients whose workspace has team files. */
   isDefaultWithTeam?: true;
-  /** Listed only where this agent CLI is installed. */
+  /** Only listed if this agent CLI is installed. */
   needs?: CliId;
-  /** The input in stateless mode, where it differs. */
+  /** Input in stateless mode, if it differs. */
   statelessInput?: z.ZodType;
-  /** A shorter input for the tool list, because every client pays for it. */
+  /** A shorter input schema for the tool list, because its size costs every client context. */
   listedInput?: z.ZodType;
-  /** For tools that wait: the task that a client with tasks gets instead. `isOpen`: there is something to wait for. */
+  /**
+   * For tools that wait: the MCP task that a client with support for tasks gets instead. `isOpen`: there is something
+   * to wait for.
+   */
   task?(result: unknown, input: unknown): { id: string; isOpen: boolean };
 }
 
-/** Unless a definition says otherwise, only the user may call the operation, and it is no tool. */
+/** By default only the user may call an operation, and it is no tool. */
 export const operation = <
   const N extends string,
   I extends z.ZodType,

@@ -132,7 +132,7 @@ type Operations = { [O in Listed as O['name']]: O };
 export type OperationName = keyof Operations;
 export type Input<N extends OperationName> = z.input<Operations[N]['input']>;
 export type Output<N extends OperationName> = z.output<Operations[N]['output']>;
-/** Operations that the REST API has. */
+/** Names of operations that have a route in the REST API. */
 export type RoutedName = {
   [N in OperationName]: Operations[N]['route'] extends null ? never : N;
 }[OperationName];

@@ -2,19 +2,19 @@ import { type Form, formsOf, searchFor } from './secret-forms.ts';
 
 /** A value that only its server may see. */
 export interface Secret {
-  /** Replaces the value in texts. */
+  /** Shown in texts instead of the value. */
   name: string;
   value: string;
 }
 
 export interface Redactor {
-  /** The same string when it holds no secret. */
+  /** Returns the same string when it contains no secret. */
   text(raw: string): string;
-  /** Redacts strings, numbers and keys of a JSON value; the same value when it holds no secret. */
+  /** Redacts strings, numbers and keys of a JSON value. Returns the same value when it contains no secret. */
   deep<T>(value: T): T;
   /**
-   * Whether a text may hold a secret: false is certain, also for the JSON of a value. JSON with `\u` escapes or nested escapes
-   * could hide a secret, so it counts.
+   * Whether a text may contain a secret. False is certain, also for the JSON of a value. JSON with `\u` escapes or
+   * nested escapes could hide a secret, so the answer for it is true.
    */
   hits(raw: string): boolean;
 }
@@ -29,7 +29,7 @@ interface Range {
   needle: Needle;
 }
 
-/** No honest JSON value is deeper. */
+/** Maximum depth; no normal JSON value is deeper. */
 const MAX_DEPTH = 500;
 
 export function createRedactor(secrets: readonly Secret[]): Redactor {
@@ -43,7 +43,7 @@ export function createRedactor(secrets: readonly Secret[]): Redactor {
   };
 }
 
-/** Longest first; if two secrets have the same value, the first one's name counts. */
+/** Sorted by length, longest first. If two secrets have the same value, the name of the first one is used. */
 function needlesOf(secrets: readonly Secret[]): Needle[] {
   const needles = new Map<string, Needle>();
   for (const { name, value } of secrets)
@@ -51,7 +51,7 @@ function needlesOf(secrets: readonly Secret[]): Needle[] {
   return [...needles.values()].sort((a, b) => b.text.length - a.text.length);
 }
 
-/** Positions of secrets, in order. Overlapping ones become one, named after the longest. */
+/** Positions of secrets, in order. Overlapping secrets become one, named after the longest. */
 function rangesOf(raw: string, needles: readonly Needle[]): Range[] {
   const found = needles
     .flatMap(needle => occurrences(raw, needle))
@@ -95,7 +95,7 @@ function cutOut(raw: string, ranges: readonly Range[], needles: readonly Needle[
   return done + raw.slice(at);
 }
 
-/** A secret may be a word of the replacement text itself. */
+/** The mark for a secret. A secret may itself be a word of the usual mark, which must not reveal it. */
 function markFor({ name }: Needle, needles: readonly Needle[]): string {
   const marks = [`[secret ${name}]`, '[secret]', '[hidden]'];
   return marks.find(mark => !needles.some(({ text }) => mark.includes(text))) ?? '***';

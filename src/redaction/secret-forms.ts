@@ -1,13 +1,16 @@
 import { percentDecoded } from '../base/text.ts';
 
-/** Characters that are hashed together, and the distance between two such places. Every needle of STEP + GRAM - 1 characters or more covers one. */
+/**
+ * Number of characters that are hashed together, and the distance between two hashed places. Every needle of at least
+ * STEP + GRAM - 1 characters covers one of these places.
+ */
 const GRAM = 4;
 const STEP = 3;
 export const MIN_SECRET_LENGTH = STEP + GRAM - 1;
 const BUCKETS = 1 << 14;
 
 /**
- * Searches for many texts in one pass: most results hold no secret, and that must be known quickly. No needle may be shorter than
+ * Searches for many texts in one pass, quickly, because most results contain no secret. No needle may be shorter than
  * MIN_SECRET_LENGTH.
  */
 export function searchFor(needles: readonly string[]): (text: string) => boolean {
@@ -47,7 +50,7 @@ export interface Form {
   after: number;
 }
 
-/** Shorter lines of a multi-line key are not redacted by themselves. */
+/** Shorter lines of a multi-line key are not redacted on their own. */
 const MIN_LINE_LENGTH = 16;
 
 /** Every usual spelling of a secret. */
@@ -70,7 +73,7 @@ function partsOf(value: string): string[] {
 function credentialsOf(value: string): string[] {
   const url = URL.parse(value);
   if (!url?.password) return [];
-  // The parser normalizes; this is the original spelling.
+  // The URL parser normalizes the password; this is its original spelling.
   const written = /^[^:]+:\/\/([^:@/]*):(.*)@/s.exec(value);
   const pairs: [string, string][] = [
     [url.username, url.password],
@@ -85,7 +88,7 @@ function spellings(value: string): string[] {
   const ascii = json.replace(/[^ -~]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
   const hex = Buffer.from(value).toString('hex');
   const percent = encodeURIComponent(value.toWellFormed());
-  // Some programs also encode characters that encodeURIComponent leaves alone, or write a plus for a space.
+  // Some programs also encode characters that encodeURIComponent leaves unchanged, or write a plus for a space.
   const strict = percent.replace(/[!'()*~]/g, unit => `%${unit.charCodeAt(0).toString(16).toUpperCase()}`);
   const encoded = [percent, strict, percent.replaceAll('%20', '+'), hex.replace(/../g, '%$&')];
   return [
@@ -98,7 +101,10 @@ function spellings(value: string): string[] {
   ];
 }
 
-/** As a program writes it that took it for a number: without leading zeros, and with no more digits than a number holds. */
+/**
+ * The spelling of a program that parsed the value as a number: without leading zeros, and with no more digits than a
+ * number can hold.
+ */
 const asNumber = (value: string): string[] =>
   /^[+-]?\d+(\.\d+)?$/.test(value) ? [String(Number(value))] : [];
 

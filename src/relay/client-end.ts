@@ -2,23 +2,23 @@ import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import { type LineReader, LineSplitter } from '../base/lines.ts';
 
-/** Bytes that are read ahead while there is no hub. */
+/** Maximum number of bytes that are read in advance while there is no hub. */
 const MAX_AHEAD = 1024 * 1024;
-/** The hub refuses longer lines itself; here they only must not pile up in memory. */
+/** The hub refuses long lines itself; this limit only keeps them from filling the relay's memory. */
 export const LINES = { maxBytes: 33 * 1024 * 1024, keepsNewline: true };
 
-/** The client's side of the relay. Reads lines no faster than they can be passed on. */
+/** The client's side of the relay. Reads lines no faster than the hub accepts them. */
 export class ClientEnd {
-  /** The client has closed its input, but may still read. */
+  /** True: the client has closed its input, but may still read. */
   hasEnded = false;
-  /** Settles when the client does not read any more. */
+  /** Resolves when the client no longer reads. */
   readonly broken: Promise<void>;
   private readonly input: NodeJS.ReadableStream;
   private readonly output: Writable;
   private readonly lines: LineSplitter;
   private hub: Socket | null = null;
   private holdsBack = true;
-  /** The client has not yet read what was unread when it was let go. */
+  /** True: the client has not yet read the output that was unread when `letGo` was called. */
   private isBehind = false;
   private ahead = 0;
   private onInput = () => {};
@@ -28,14 +28,15 @@ export class ClientEnd {
     this.input = input;
     this.output = output;
     this.lines = new LineSplitter(LINES, reader);
-    // A moment later: if the hub died before the client wrote, the relay must notice that before it passes the line on.
+    // Delayed by a turn of the event loop: if the hub died before the client wrote, the relay must notice that before
+    // it forwards the line.
     input.on('data', (chunk: Buffer) => setImmediate(() => this.take(chunk)));
     for (const event of ['end', 'close', 'error']) input.on(event, () => setImmediate(() => this.end()));
     this.broken = new Promise(settle => output.on('error', () => settle()));
     output.on('drain', () => this.hub?.resume());
   }
 
-  /** Settles when the client sends something or closes its input. */
+  /** Resolves when the client sends something or closes its input. */
   untilInput(): Promise<void> {
     return new Promise(settle => {
       this.onInput = settle;
@@ -43,7 +44,7 @@ export class ClientEnd {
     });
   }
 
-  /** Settles when the client has closed its input. */
+  /** Resolves when the client has closed its input. */
   untilEnded(): Promise<void> {
     return new Promise(settle => {
       this.onEnd = settle;
@@ -51,7 +52,7 @@ export class ClientEnd {
     });
   }
 
-  /** Where lines go; with null they wait. */
+  /** Sets the hub that gets the lines; with null they wait. */
   goesTo(hub: Socket | null): void {
     this.hub = hub;
     this.ahead = 0;
@@ -59,12 +60,12 @@ export class ClientEnd {
     hub?.on('drain', () => this.input.resume());
   }
 
-  /** A client that does not read slows the hub down instead of filling our memory. */
+  /** A client that does not read slows the hub down instead of filling the relay's memory. */
   write(bytes: Buffer | string): void {
     if (!this.output.write(bytes) && this.holdsBack) this.hub?.pause();
   }
 
-  /** From now on a client that does not read slows nobody down: a hub that is ending sends little more. */
+  /** From now on a client that does not read no longer slows the hub down: a hub that is ending sends little more. */
   letGo(): void {
     this.holdsBack = false;
     this.hub?.resume();
@@ -75,13 +76,16 @@ export class ClientEnd {
     });
   }
 
-  /** Settles when the client has read everything, cannot read any more, or has not even read what was there when it was let go. */
+  /**
+   * Resolves when the client has read everything, cannot read any more, or has not even read the output from before
+   * `letGo`.
+   */
   async untilRead(): Promise<void> {
     if (!this.isBehind)
       await Promise.race([this.broken, new Promise<void>(settle => this.output.write('', () => settle()))]);
   }
 
-  /** From now on input of the client is ignored. */
+  /** Ignores all further input of the client. */
   end(): void {
     this.hasEnded = true;
     this.onInput();

@@ -16,12 +16,12 @@ import { type RelayError, Traffic } from './traffic.ts';
 
 /** How a connection to a hub ended. */
 export interface HubEnd {
-  /** The hub accepted the handshake. Before that it takes nothing from a client. */
+  /** True: the hub accepted the handshake. Before that it reads nothing else from a client. */
   isAccepted: boolean;
   version: string | null;
-  /** The hub sent something after it accepted. */
+  /** True: the hub sent something after it accepted the handshake. */
   hasAnswered: boolean;
-  /** Why the hub did not accept. */
+  /** Why the hub refused the handshake; null if it did not. */
   refusal: RelayError | null;
   /** The hub's last line; null when it was killed. */
   bye: Bye | null;
@@ -32,7 +32,7 @@ interface Opening {
   home: string;
   handshakeMs: number;
   onWarning(text: string): void;
-  /** `started`: runs that lost calls may have started, if the hub was asked for them. */
+  /** `started`: runs that lost calls may have started, if the relay asked for them. */
   onAccepted(started: string[] | undefined): void;
 }
 
@@ -64,7 +64,7 @@ export function talkToHub(
   socket.write(`${JSON.stringify(handshake)}\n`);
   socket.on('data', chunk => lines.push(chunk));
   return new Promise(settle => {
-    // At the first event, so that no further line is sent to this hub.
+    // Handled at the first of these events, so that no further line is sent to this hub.
     const over = () => {
       clearTimeout(timer);
       proof.release();
@@ -97,63 +97,69 @@ function replyIn(
   }
 }
 
-/** No MCP message begins like this. */
+/** No MCP message begins with these bytes. */
 const isBye = (bytes: Buffer) => bytes.subarray(0, 15).toString() === '{"squad":1,"bye';
 
 export interface RelayOptions extends ConnectOptions {
   handshake: Handshake;
-  /** How long a hub may take to reply to the handshake. */
+  /** Timeout for the hub's reply to the handshake. */
   handshakeMs?: number;
   input: NodeJS.ReadableStream;
   output: Writable;
   /** Called when no hub can be reached or started. The client's open requests are answered with the same error. */
   onError(error: RelayError): void;
-  /** Warnings of the hub about what it serves, each once. */
+  /** Called with warnings of the hub, each once. */
   onWarning?(text: string): void;
-  /** Give up on a client that cannot be served and has sent nothing for this long (default: wait without limit). */
+  /** Time after which the relay gives up on a client that cannot be served and sends nothing (default: no limit). */
   silentMs?: number;
-  /** Aborted: treat the client as gone. */
+  /** When aborted, the client is treated as gone. */
   stop?: AbortSignal;
-  /** Time for open requests to be answered after the client has closed its input, so that `printf … | squad mcp` works. */
+  /**
+   * Timeout for open requests to be answered after the client has closed its input, so that `printf … | squad mcp`
+   * works.
+   */
   lastRepliesMs?: number;
   /** Suggestion for a call whose hub was lost. */
   afterLoss?: string;
   /**
-   * The client's calls end with it: the hub stops them, then closes the connection. If that hub was lost, the relay starts
-   * the next one even for a client that is gone, because the next hub stops what those calls started.
+   * The client's calls end with it: the hub stops them, then closes the connection. If that hub was lost, the relay
+   * starts the next hub even for a client that is gone, because the next hub stops the runs of those calls.
    */
   endsCalls?: boolean;
 }
 
 const LAST_REPLIES_MS = 5_000;
-/** If the newer hub that was announced does not come within this time, the relay starts one. */
+/** If the announced newer hub does not appear within this time, the relay starts one. */
 const HANDOVER_MS = 5_000;
 const MAX_FAILED_CONNECTS = 5;
 /** Delay before the second connect; doubled before each further one. */
 const BACK_OFF_MS = 20;
 
 /**
- * Copies lines between a client's stdio and the hub. When the hub goes away, the relay finds or starts another one, replays
- * the MCP handshake and answers the calls that were in flight, so that the client never loses its server. Settles when the
- * client is gone, with the last error, if any.
+ * Copies lines between a client's stdio and the hub. When the hub is lost, the relay finds or starts another one,
+ * replays the MCP handshake and answers the calls that were in flight, so that the client never loses its server.
+ * Resolves when the client is gone, with the last error, if any.
  */
 export async function relay(options: RelayOptions): Promise<RelayError | null> {
   const { handshake, handshakeMs = HELLO_MS, input, output, onError, ...connection } = options;
   const { silentMs, endsCalls = false, stop, lastRepliesMs = LAST_REPLIES_MS } = options;
   const traffic = new Traffic(options.afterLoss);
-  /** Malformed lines that came while there was no hub: the replay does not have them, and the hub answers them too. */
+  /**
+   * Malformed lines that arrived while there was no hub. The replay does not contain them, but the hub has to answer
+   * them too.
+   */
   let waiting: Buffer[] = [];
   let hub: Socket | null = null;
-  /** The hub that got the beginning of a line passed on in pieces; only that hub can use the rest. */
+  /** The hub that got the first pieces of a long line; only that hub can use the rest. */
   let pieceTaker: { hub: Socket | null } | null = null;
   let error: RelayError | null = null;
   let last: HubEnd | null = null;
-  /** Hubs in a row that ended before they answered anything. */
+  /** Number of hubs in a row that ended before they answered anything. */
   let failedConnects = 0;
   let launched: LaunchedHub | null = null;
   let hasSpoken = false;
   const warned = new Set<string>();
-  /** Runs that calls started may still be running. */
+  /** True: runs of lost calls may still be running. */
   let hasLost = false;
 
   const client = new ClientEnd(input, output, {
@@ -174,7 +180,7 @@ export async function relay(options: RelayOptions): Promise<RelayError | null> {
     if (endsCalls) client.letGo();
     return pause(lastRepliesMs);
   });
-  // Even if the client does not read: its calls have to end first.
+  // Even if the client no longer reads, its calls have to end first.
   if (endsCalls) void client.broken.then(() => client.end());
   const gone = (endsCalls ? timeUp : Promise.race([client.broken, timeUp])).then(() => null);
   const stopped = new Promise<void>(settle =>
@@ -191,7 +197,7 @@ export async function relay(options: RelayOptions): Promise<RelayError | null> {
     for (;;) {
       const isAsked = traffic.open > 0 || waiting.length > 0;
       if (client.hasEnded && !isAsked && !hasLost) return;
-      // A hub that was stopped, or cannot be started, is started again only when there is something to ask it.
+      // A hub that was stopped, or cannot be started, is started again only when there is a request for it.
       if (!isAsked && (error || last?.bye?.bye === 'stop')) {
         const isPatient = !error || hasSpoken || silentMs === undefined;
         await Promise.race([client.untilInput(), ...(isPatient ? [] : [pause(silentMs)])]);
@@ -207,7 +213,7 @@ export async function relay(options: RelayOptions): Promise<RelayError | null> {
       last = await Promise.race([talk(opened), gone]);
       goTo(null);
       if (last?.isAccepted) hasLost = endsCalls && !last.bye && traffic.hasCalled;
-      // The hub closes the connection once a client has ended and everything was answered.
+      // The hub closes the connection once a client has ended and every request was answered.
       if (!last || (last.isAccepted && client.hasEnded && !hasLost)) return;
       await settle(last);
       if (failedConnects > 0) await Promise.race([pause(BACK_OFF_MS * 2 ** (failedConnects - 1)), gone]);
@@ -215,7 +221,7 @@ export async function relay(options: RelayOptions): Promise<RelayError | null> {
   }
 
   async function open(): Promise<Socket | Error> {
-    // A hub makes way for a client of a later version, and that client starts the next hub.
+    // A hub hands over to a client of a later version, which starts the next hub.
     const isHeir = isNewer(handshake.version, last?.version ?? handshake.version);
     const isAwaited = last?.bye?.bye === 'handover' && !isHeir;
     const successor = isAwaited ? await knock(connection.home, HANDOVER_MS) : null;
@@ -245,7 +251,7 @@ export async function relay(options: RelayOptions): Promise<RelayError | null> {
     return over;
   }
 
-  /** Each hub reads the same file and has the same warnings. */
+  /** Each warning is shown once: every hub reads the same file and has the same warnings. */
   function onWarning(text: string): void {
     if (!warned.has(text)) options.onWarning?.(text);
     warned.add(text);
@@ -256,7 +262,7 @@ export async function relay(options: RelayOptions): Promise<RelayError | null> {
     client.goesTo(next);
   }
 
-  /** A hub that did not accept, or ended idle, has taken nothing: then the replay has everything. */
+  /** A hub that did not accept, or ended idle, has lost nothing: the replay contains every request. */
   async function settle({ isAccepted, hasAnswered, refusal, bye }: HubEnd): Promise<void> {
     failedConnects = hasAnswered || bye ? 0 : failedConnects + 1;
     if (refusal) refuse(refusal);
@@ -264,7 +270,8 @@ export async function relay(options: RelayOptions): Promise<RelayError | null> {
       refuse(((await launched?.exitError()) as (Error & RelayError) | null | undefined) ?? CLOSED);
     else if (isAccepted && !bye?.idle) {
       traffic.hubLost();
-      // The next hub knows which runs lost calls started. A hub that was stopped on purpose is not replaced only for that.
+      // The next hub knows which runs the lost calls started. A hub that was stopped on purpose is not replaced only
+      // for that.
       if (options.afterLoss !== undefined || bye?.bye === 'stop') answerLost();
     }
   }
@@ -286,7 +293,7 @@ export async function relay(options: RelayOptions): Promise<RelayError | null> {
 
 const CLOSED: RelayError = {
   code: 'HUB_UNREACHABLE',
-  message: 'The hub ends or closes the connection before it answers anything',
+  message: 'The hub closed the connection before it answered anything',
   suggestions: ['`squad hub log` shows why.'],
 };
 

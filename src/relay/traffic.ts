@@ -12,13 +12,13 @@ interface Message {
 /** Why a request cannot be served. */
 export interface RelayError {
   code: string;
-  /** `usage`: the request itself is wrong. */
+  /** `usage`: the request itself is invalid. */
   kind?: string;
   message: string;
   suggestions?: string[];
 }
 
-/** Requests that build up a session: the relay repeats them to a new hub and drops the second answer. */
+/** Requests that establish a session. The relay repeats them to a new hub and drops the second answer. */
 const SESSION = new Set([
   'initialize',
   'notifications/initialized',
@@ -27,32 +27,35 @@ const SESSION = new Set([
   'resources/unsubscribe',
 ]);
 
-/** A stream of notifications: `LISTENING` says that it has begun; the request is answered when the stream ends. */
+/** A stream of notifications: `LISTENING` reports its start, and the request is answered when the stream ends. */
 const LISTEN = 'subscriptions/listen';
 const LISTENING = 'notifications/subscriptions/acknowledged';
 const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId';
 
-/** Safe to ask again: it is the same question, and an agent would take an error for an answer. */
+/** Tools that are safe to call again: the question is the same, and an agent would take an error for an answer. */
 const ASK = ['ask_user', 'ask_person'];
 
 interface Request {
   method: string;
   line: Buffer;
-  /** Time of the request, in milliseconds since 1970. */
+  /** Time of the request in milliseconds since 1970. */
   at: number;
   isListening?: true;
 }
 
-/** Messages between client and hub, as far as a new hub or a waiting client needs them. */
+/** The messages between client and hub that a new hub or a waiting client may need. */
 export class Traffic {
   private session: Buffer[] = [];
   private readonly inFlight = new Map<Id, Request>();
-  /** Tool calls whose hub is gone. The relay answers them once the next hub has named the runs they may have started. */
+  /**
+   * Tool calls whose hub is lost. The relay answers them once the next hub has named the runs that they may have
+   * started.
+   */
   private readonly lost = new Map<Id, Request>();
-  /** Ids whose next answer belongs to a replayed line. */
+  /** Ids whose next answer belongs to a replayed line, so the client must not get it. */
   private readonly answered = new Set<Id>();
   private readonly afterLoss: string;
-  /** A tool was called. What it started may outlive its answer or its cancellation. */
+  /** True once a tool was called. Runs that it started may outlive its answer or cancellation. */
   hasCalled = false;
 
   /** `afterLoss`: suggestion for a call whose hub was lost. */
@@ -62,14 +65,14 @@ export class Traffic {
     this.afterLoss = afterLoss;
   }
 
-  /** Number of requests that the client still waits for, without streams of notifications. */
+  /** Number of unanswered requests, without streams of notifications. */
   get open(): number {
     let count = this.lost.size;
     for (const { method } of this.inFlight.values()) if (method !== LISTEN) count++;
     return count;
   }
 
-  /** False for a malformed line: the replay does not have it, and a new hub has to answer it. */
+  /** False for a malformed line: it is not part of the replay, so a new hub has to answer it. */
   fromClient(line: Buffer): boolean {
     const message = parse(line);
     if (!message) return line.toString().trim() === '';
@@ -102,7 +105,7 @@ export class Traffic {
     this.answered.clear();
     for (const line of this.session) {
       const id = parse(line)?.id;
-      // An initialize still in flight is answered for the first time by the new hub.
+      // An `initialize` that is still in flight gets its first answer from the new hub.
       if (isId(id) && !this.inFlight.has(id)) this.answered.add(id);
     }
     for (const { line } of this.inFlight.values()) lines.add(line);
@@ -110,8 +113,8 @@ export class Traffic {
   }
 
   /**
-   * The hub is gone. The next hub is asked again, except for tool calls: one may have started something, so `answerLost`
-   * answers it and says how to find that.
+   * Called when the hub is lost. The next hub gets the requests again, except for tool calls: a tool call may have
+   * started runs, so `answerLost` answers it and says how to find them.
    */
   hubLost(): void {
     for (const [id, request] of this.inFlight) {
@@ -122,12 +125,12 @@ export class Traffic {
     }
   }
 
-  /** Time of the first lost tool call that is not answered yet; null: there is none. */
+  /** Time of the first lost tool call without an answer; null if there is none. */
   get lostSince(): number | null {
     return this.lost.size === 0 ? null : Math.min(...[...this.lost.values()].map(({ at }) => at));
   }
 
-  /** `started`: runs that were started since, by the next hub's records; undefined: no hub could be asked. */
+  /** `started`: runs that were started since then, according to the next hub; undefined: no hub could be asked. */
   answerLost(started?: string[]): string[] {
     const [first] = started ?? [];
     const found = first === undefined ? [] : [`Started in this workspace since: ${started!.join(', ')}.`];
@@ -170,16 +173,19 @@ export class Traffic {
   }
 }
 
-/** The hub's own rule: it answers other ids without an id, so nobody can wait for such an answer. */
+/** Same rule as in the hub: it answers other ids without an id, so no client can wait for such an answer. */
 const isId = (id: unknown): id is Id => typeof id === 'string' || Number.isSafeInteger(id);
 
-/** Null unless the line is a JSON object: the hub answers such a line, the relay only copies it. */
+/** Null unless the line is a JSON object: the hub answers such a line, and the relay only copies it. */
 function parse(line: Buffer): Message | null {
   const value = isUtf8(line) ? tryParseJson(line.toString()) : null;
   return isObject(value) ? value : null;
 }
 
-/** A list of very many tools has ten megabytes: parsing it only for its id would double the client's wait. */
+/**
+ * Longer answers are not parsed: a list of very many tools can have ten megabytes, and parsing it only for its id would
+ * double the wait.
+ */
 const LONG_BYTES = 64 * 1024;
 const RESULT = Buffer.from('{"result":');
 const ID_AT_END = /,"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?\d+)\}\s*$/;

@@ -18,7 +18,7 @@ export const AgentFailure = z.enum([
 ]);
 export type AgentFailure = z.infer<typeof AgentFailure>;
 
-/** In bytes. The hub does not read longer lines. */
+/** Maximum length of a line in bytes. The hub does not read longer lines. */
 export const MAX_AGENT_LINE_LENGTH = 8 * 1024 * 1024;
 
 /** Output of `squad agent`: one JSON event per line, `at` in milliseconds. Standard output has nothing else. */
@@ -33,10 +33,10 @@ export const AgentLine = z.discriminatedUnion('type', [
     id: z.string(),
     name: z.string(),
     ok: z.boolean(),
-    /** The beginning of the result. */
+    /** Beginning of the tool's result. */
     detail: z.string(),
   }),
-  /** Calls without lines of their own: a program can make thousands. */
+  /** Number of calls without their own lines: a program can make thousands. */
   z.object({ at: z.number(), type: z.literal('more_tools'), calls: z.number(), failed: z.number() }),
   z.object({ at: z.number(), type: z.literal('note'), text: z.string() }),
   /** Totals of this turn of the run so far. */
@@ -54,7 +54,7 @@ export const AgentLine = z.discriminatedUnion('type', [
     at: z.number(),
     type: z.literal('end'),
     ok: z.boolean(),
-    /** Empty if the answer is `structured`. */
+    /** Text of the answer; empty if the answer is `structured`. */
     answer: z.string(),
     /** Arguments of `final_answer`. */
     structured: z.unknown().optional(),
@@ -70,19 +70,22 @@ export const AGENT_REQUEST_FILE = 'agent-request.json';
 export const AgentRequest = z.object({
   model: ModelSpec,
   systemPrompt: z.string().nullable(),
-  /** Input files of the prompt: absolute, or relative to the working folder. */
+  /** Paths of input files for the prompt: absolute, or relative to the working folder. */
   inputs: z.array(z.string()),
-  /** Schema of `final_answer`, which must end the conversation; null: it ends with a text. */
+  /** Schema of `final_answer`, which must end the conversation; null: the conversation ends with a text. */
   outputSchema: JsonSchema.nullable(),
   codeMode: CodeMode.nullable(),
   maxTurns: z.number().int().positive(),
-  /** Redacted in everything the agent prints. */
+  /** Values that are redacted in everything the agent prints. */
   secrets: z.array(z.object({ name: z.string(), value: z.string() })),
-  /** MCP endpoint with its tools; null if it has none. */
+  /** MCP endpoint with the tools of the run; null if the run has no tools. */
   endpoint: z.object({ url: z.string(), token: z.string() }).nullable(),
-  /** End when the hub cannot be reached: its servers and the caller are gone then. */
+  /** True: the agent ends when the hub cannot be reached, because its servers and its caller are gone then. */
   endsWithHub: z.boolean(),
-  /** The chat's messages in the SDK's format, extended after each model turn. Input files are stored next to it. */
+  /**
+   * File with the messages of the chat in the SDK's format, extended after each model turn. Input files are stored next
+   * to it.
+   */
   chatFile: z.string(),
   continues: z.boolean(),
 });
@@ -110,7 +113,7 @@ export function agentCall(client: string, token: string, method: string, params:
   };
 }
 
-/** The message in a body, which is JSON or an event stream whose last event counts; null for other text. */
+/** The JSON message in a body, which is JSON or an event stream (then the last event counts); null for other text. */
 export function lastMessage(body: string): unknown {
   const events = body
     .split(/\r?\n\r?\n/)
@@ -125,6 +128,6 @@ export function lastMessage(body: string): unknown {
   try {
     return JSON.parse(events.at(-1) ?? body);
   } catch {
-    return null; // an error as plain text
+    return null; // the body is an error in plain text
   }
 }

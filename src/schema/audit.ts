@@ -1,25 +1,25 @@
 import { z } from 'zod';
 
-/** One line of the audit log. It holds shapes, sizes and hashes, never the value of an argument or a result. */
+/** One line of the audit log. It contains shapes, sizes and hashes, never the value of an argument or a result. */
 export const AuditRecord = z.object({
-  /** 1, 2, 3 … across all files. */
+  /** Line number: 1, 2, 3 … across all files. */
   seq: z.number().int(),
-  /** ISO 8601, UTC. */
+  /** Time in ISO 8601, UTC. */
   at: z.string(),
   runId: z.string().nullable(),
   roleId: z.string().nullable(),
-  /** Name of the subagent, if the run is a call of one. */
+  /** Name of the subagent, if the run is a call of a subagent. */
   subagent: z.string().optional(),
   workspace: z.string(),
   server: z.string().nullable(),
-  /** `tool`, `resource`, `prompt`, `completion`, `approval`… */
+  /** Kind of request: `tool`, `resource`, `prompt`, `completion`, `approval`… */
   kind: z.string(),
-  /** The server's own name for it if known, else the name that was asked for. */
+  /** The server's own name for the requested thing if known, otherwise the name in the request. */
   name: z.string(),
   decision: z.enum(['allowed', 'denied']),
   /** Reason for the denial, or how the call ended: `asked` (not yet), `ok`, `tool_error`, `unavailable`, `timeout`, `cancelled`, `unknown`, `argument_rule`… */
   outcome: z.string(),
-  /** Types by name: `{"path":"string","lines":"number"}`. */
+  /** Arguments by name and type: `{"path":"string","lines":"number"}`. */
   argumentShape: z.string().optional(),
   argumentHash: z.string().optional(),
   resultBytes: z.number().optional(),
@@ -36,9 +36,9 @@ export type AuditRecord = z.infer<typeof AuditRecord>;
 /** The first place where the log differs from what was written. */
 export const AuditBreak = z.object({
   file: z.string(),
-  /** From 1. */
+  /** Line in the file, from 1. */
   line: z.number().int(),
-  /** The expected number. */
+  /** The expected line number in the log. */
   seq: z.number().int(),
   what: z.enum([
     /** A line was changed. */

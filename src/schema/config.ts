@@ -32,7 +32,7 @@ export const ContextSettings = z.strictObject({
 export type ContextSettings = z.infer<typeof ContextSettings>;
 
 export const ReviewSettings = z.strictObject({
-  /** The reviewer's role. Default: the role of type review. */
+  /** The reviewer's role (default: the role of type review). */
   role: z.string().optional(),
 });
 export type ReviewSettings = z.infer<typeof ReviewSettings>;
@@ -50,7 +50,7 @@ export const WorkspaceFile = z.strictObject({
   context: ContextSettings.optional(),
   /** Program and arguments to run without a shell when a run has ended. */
   onEnd: z.array(z.string()).min(1).optional(),
-  /** The same for when an agent asks the user something. */
+  /** Program and arguments to run without a shell when an agent asks the user something. */
   onAsk: z.array(z.string()).min(1).optional(),
   worktree: WorktreeSettings.optional(),
   review: ReviewSettings.optional(),
@@ -62,7 +62,9 @@ export const WorkspaceFile = z.strictObject({
 });
 export type WorkspaceFile = z.infer<typeof WorkspaceFile>;
 
-/** `$XDG_CONFIG_HOME/squad/config.json`: the same, plus settings that only the user may change. */
+/**
+ * `$XDG_CONFIG_HOME/squad/config.json`: the keys of the workspace file, plus settings that only the user may change.
+ */
 export const UserFile = WorkspaceFile.extend({
   allowedRoots: z.array(z.string()).optional(),
   /** Files and folders that sandboxed agents can read too. */
@@ -105,7 +107,7 @@ export const HubSettings = z.object({
   'limits.concurrency': z.coerce.number().int().min(1).max(10_000).default(8),
   'limits.spawns_per_minute': z.coerce.number().int().min(1).max(100_000).default(30),
   'limits.depth': z.coerce.number().int().min(0).max(10).default(2),
-  /** Not set: no limit. */
+  /** Maximum cost in US dollars; not set: no limit. */
   'budget.run_usd': z.coerce.number().positive().optional(),
   'budget.squad_usd': z.coerce.number().positive().optional(),
   'budget.day_usd': z.coerce.number().positive().optional(),

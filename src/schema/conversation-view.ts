@@ -16,18 +16,18 @@ type Came<P> = Extract<P, { type: 'tool_result' }>;
 export interface MadeCall<P extends TracePart> {
   key: string;
   call: Called<P>;
-  /** Id of the message with the call. */
+  /** Id of the message that contains the call. */
   callIn: string;
   result: Came<P> | null;
 }
 
-/** The calls of one program in order, and how many more were not recorded. */
+/** The recorded calls of one program in order, and the number of calls that were not recorded. */
 export interface MadeCalls<P extends TracePart> {
   calls: MadeCall<P>[];
   more: Extract<P, { type: 'more_calls' }> | null;
 }
 
-/** Calls of programs, by the keys of the model's calls that ran the programs. */
+/** Calls of programs, grouped by the key of the model's call that ran the program. */
 export function madeCalls<P extends TracePart>(
   messages: readonly (Pick<StoredMessage, 'id' | 'parentId' | 'role'> & { content: readonly P[] })[],
 ): Map<string, MadeCalls<P>> {
@@ -79,9 +79,9 @@ interface Call {
 }
 
 /**
- * Maps tool calls, by key, to the runs they started, as far as that is clear: a run knows its parent, but not the call. It is the
- * only call in progress at that time, or the only one of those whose tool has the name of the subagent. If several calls of a
- * program were in progress, it is the call that ran the program.
+ * Maps tool calls, by key, to the runs they started, as far as that is certain: a run knows its parent, but not the
+ * call. A run belongs to the only call in progress at that time, or to the only one of those whose tool has the name of
+ * the subagent. If several calls of a program were in progress, it belongs to the call that ran the program.
  */
 export function runsByCall<R extends NestedRun>(
   messages: readonly Said[],

@@ -31,7 +31,7 @@ export const TracePart = z.discriminatedUnion('type', [
     isError: z.boolean(),
     ...inProgram,
   }),
-  /** Calls of a program beyond the recorded ones. */
+  /** Number of calls of a program that were not recorded. */
   z.object({ type: z.literal('more_calls'), within: z.string(), calls: z.number(), failed: z.number() }),
 ]);
 export type TracePart = z.infer<typeof TracePart>;
@@ -44,7 +44,10 @@ export type TraceRole = z.infer<typeof TraceRole>;
 export const TraceMessage = z.object({
   /** Globally unique: `msg_` and ten letters. */
   id: z.string(),
-  /** The previous message; null for the first one. For role `program` the message that ran the program; such messages are no parents. */
+  /**
+   * Id of the previous message; null for the first one. For role `program`, the message that ran the program; such
+   * messages are never parents.
+   */
   parentId: z.string().nullable(),
   role: TraceRole,
   content: z.array(TracePart),
@@ -54,7 +57,10 @@ export type TraceMessage = z.infer<typeof TraceMessage>;
 
 export const StoredMessage = TraceMessage.extend({
   runId: RunId,
-  /** `subagent:<name>:<run id>`, or `run:<run id>` for a run of the native engine without a subagent. */
+  /**
+   * Label of the conversation: `subagent:<name>:<run id>`, or `run:<run id>` for a run of the native engine without a
+   * subagent.
+   */
   label: z.string(),
 });
 export type StoredMessage = z.infer<typeof StoredMessage>;
@@ -65,6 +71,6 @@ export const NATIVE = 'native';
 export const traceLabel = (runId: string, subagent: string | null): string =>
   subagent === null ? `run:${runId}` : `subagent:${subagent}:${runId}`;
 
-/** The subagent in a label. Names have no colon. */
+/** The subagent in a label. Names contain no colon. */
 export const subagentOfLabel = (label: string): string | null =>
   /^subagent:([^:]+):/.exec(label)?.[1] ?? null;

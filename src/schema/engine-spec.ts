@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { Subagent } from './subagent.ts';
 
-/** Supported agent CLIs, in the order of preference when none was chosen. */
+/** Supported agent CLIs. If none was chosen, the first installed one in this order is used. */
 export const CLI_IDS = ['claude', 'codex', 'gemini', 'opencode', 'copilot', 'qwen', 'cursor'] as const;
 export const CliId = z.enum(CLI_IDS);
 export type CliId = z.infer<typeof CliId>;
 
-/** Names of packages and names that vendors use. */
+/** Other names for the CLIs: those of packages and vendors. */
 export const CLI_ALIASES: Readonly<Record<string, CliId>> = {
   'claude-code': 'claude',
   'claude-code-cli': 'claude',
@@ -20,7 +20,7 @@ export const CLI_ALIASES: Readonly<Record<string, CliId>> = {
 export const cliNamed = (name: string): CliId | null =>
   Object.hasOwn(CLI_ALIASES, name) ? CLI_ALIASES[name]! : (CliId.safeParse(name).data ?? null);
 
-/** Format of an engine's event lines: that of a CLI, our own, or none (`text`: only the exit code counts). */
+/** Format of an engine's event lines: that of a CLI, Squad's own, or none (`text`: only the exit code counts). */
 export const ParserKind = z.enum([...CLI_IDS, 'squad', 'text']);
 export type ParserKind = z.infer<typeof ParserKind>;
 
@@ -38,14 +38,14 @@ export const EngineSpec = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('cli'),
     cli: CliId,
-    /** Absolute path. */
+    /** Absolute path of the program. */
     program: z.string(),
     version: z.string().nullable(),
   }),
   z.object({ kind: z.literal('scripted') }),
   z.object({
     kind: z.literal('native'),
-    /** Null for an ordinary run, whose model is given as `provider/model`. */
+    /** Null for a run without a subagent, whose model is given as `provider/model`. */
     subagent: Subagent.nullable(),
     /** Input files for the prompt of the first turn. */
     inputs: z.array(z.string()).default([]),
@@ -56,24 +56,24 @@ export type EngineSpec = z.infer<typeof EngineSpec>;
 /** Facts about an agent CLI that do not depend on this machine. */
 export interface CliFacts {
   cli: CliId;
-  /** Spelt as its vendor does. */
+  /** Name in the vendor's spelling. */
   name: string;
-  /** Instructions for the user. */
+  /** How the user can install it. */
   install: string;
   login: string;
   /** Other names for Squad's tools, if the CLI does not allow the usual ones. */
   toolNames: ToolNames;
 }
 
-/** Operation → the name an agent calls it by. */
+/** Maps an operation to the name by which an agent calls it. */
 export type ToolNames = Readonly<Record<string, string>>;
 
 /** An agent CLI that was found on this machine. */
 export interface InstalledCli {
   cli: CliId;
   program: string;
-  /** Null if it did not report one. */
+  /** Null if the program did not report a version. */
   version: string | null;
-  /** Why it may not work as expected. */
+  /** Why the CLI may not work as expected; null if it should. */
   warning: string | null;
 }

@@ -1,7 +1,7 @@
 /**
- * All errors of Squad: code → exit code of the CLI, and kind for tools and routes.
- * usage: the request is wrong. state: the request is not possible now. external: the machine or another program refused.
- * database: the store failed. internal: a bug in Squad.
+ * All errors of Squad, by code: the exit code of the CLI, and the kind for tools and routes. usage: the request is
+ * wrong. state: the request is not possible now. external: the machine or another program refused. database: the store
+ * failed. internal: a bug in Squad.
  */
 const ERRORS = {
   INVALID_INPUT: { kind: 'usage', exit: 2 },
@@ -123,11 +123,11 @@ export interface ErrorShape {
   kind: ErrorKind;
   message: string;
   suggestions?: string[];
-  /** Data that only this kind of error has. */
+  /** Additional data that only this kind of error has. */
   details?: Readonly<Record<string, unknown>>;
 }
 
-/** The message says what happened, `suggestions` what to do next. A failing agent is not an error but the end of its run. */
+/** The message says what happened, `suggestions` what to do next. A failing agent is not an error; it ends its run. */
 export class SquadError extends Error {
   readonly code: ErrorCode;
   readonly suggestions: string[];
@@ -160,7 +160,7 @@ export class SquadError extends Error {
   }
 }
 
-/** Converts anything thrown. A bug keeps its message, but its stack is never shown. */
+/** Converts anything thrown into a SquadError. A bug keeps its message, but its stack is never shown. */
 export function asSquadError(thrown: unknown): SquadError {
   if (thrown instanceof SquadError) return thrown;
   const message = thrown instanceof Error ? thrown.message : String(thrown);
@@ -171,7 +171,7 @@ export function asSquadError(thrown: unknown): SquadError {
       suggestions: ['Free some space (`squad prune` removes old runs), then try again. Nothing was lost.'],
     });
   if (system === 'EACCES' || system === 'EPERM' || system === 'EROFS')
-    return new SquadError('PERMISSION_DENIED', `Not allowed: ${message}`, {
+    return new SquadError('PERMISSION_DENIED', `The system refused access: ${message}`, {
       cause: thrown,
       suggestions: ['Check the owner and mode of the path named in the message.'],
     });
@@ -180,7 +180,7 @@ export function asSquadError(thrown: unknown): SquadError {
       cause: thrown,
       suggestions: ['Check the disk and the system log, then try again.'],
     });
-  // Folders that import nothing of ours throw plain errors with a code.
+  // Folders that import nothing from Squad throw plain errors with a code.
   if (isErrorCode(system)) {
     const { suggestions } = thrown as { suggestions?: string[] };
     return new SquadError(system, message, { suggestions, cause: thrown });
@@ -200,7 +200,7 @@ export function toolError(
   return { error: { ...error, ...origin(tool, instance) } };
 }
 
-/** The same for tools that only agents have: not nested, and with the error's details. */
+/** Like `toolError`, for tools that only agents have: not nested, and with the error's details. */
 export function flatError(
   { code, message, suggestions, details }: ErrorShape,
   tool: string,

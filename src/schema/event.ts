@@ -25,7 +25,7 @@ export const EventBody = z.discriminatedUnion('type', [
     updated: z.number(),
     /** Number of missing runs without a record in their folder. */
     unrecorded: z.number(),
-    /** New name of the damaged file. */
+    /** New name of the damaged file; null: no file was kept. */
     kept: z.string().nullable(),
   }),
   z.object({ type: z.literal('squad.created'), members: z.number() }),
@@ -34,10 +34,10 @@ export const EventBody = z.discriminatedUnion('type', [
     roleId: z.string().nullable(),
     engine: z.string(),
     subagent: z.string().optional(),
-    /** Absent for the first turn. */
+    /** Number of the turn; absent for the first turn. */
     turn: z.number().optional(),
   }),
-  /** No pid: the turn had already ended when a new hub found it. */
+  /** Without a pid, the turn had already ended when a new hub found it. */
   z.object({ type: z.literal('run.started'), turn: z.number(), pid: z.number().nullable() }),
   z.object({
     type: z.literal('run.activity'),
@@ -46,7 +46,7 @@ export const EventBody = z.discriminatedUnion('type', [
     /** Number of earlier steps without an event, because they came too fast. */
     skipped: z.number().optional(),
   }),
-  /** The run shows no activity. `state` is null when it is active again. */
+  /** The run shows no activity; `state` is null when it is active again. */
   z.object({
     type: z.literal('run.quiet'),
     state: z.enum(['slow_start', 'silent', 'stalled', 'dead']).nullable(),
@@ -61,12 +61,12 @@ export const EventBody = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('run.stopping'),
     reason: StopReason,
-    /** Requested by this client (its name) or run (its id). */
+    /** Name of the client, or id of the run, that requested the stop. */
     by: z.string().optional(),
   }),
   /** An agent asks a person, or the run that started it. */
   z.object({ type: z.literal('inbox.asked'), item: InboxItem }),
-  /** Answered, expired or withdrawn. */
+  /** An item was answered, declined, expired or withdrawn. */
   z.object({ type: z.literal('inbox.settled'), item: InboxItem }),
   /** A turn has ended, but its run waits for a review. */
   z.object({ type: z.literal('run.turn_ended'), turn: z.number(), exitCode: z.number().nullable() }),
@@ -87,7 +87,7 @@ export const EventBody = z.discriminatedUnion('type', [
     reason: z.string().nullable(),
     feedbackCommit: z.string().nullable(),
   }),
-  /** Null: back to the setting. */
+  /** Null: the limit of the settings applies again. */
   z.object({ type: z.literal('review.limit_changed'), lineageId: RunId, limit: z.number().nullable() }),
   z.object({ type: z.literal('worktree.made'), path: z.string(), branch: z.string() }),
   z.object({
@@ -104,7 +104,7 @@ export const EventBody = z.discriminatedUnion('type', [
     number: z.number(),
     url: z.string(),
     branch: z.string(),
-    /** The pull request was already open. */
+    /** True: the pull request was already open. */
     existed: z.boolean(),
   }),
   z.object({

@@ -4,7 +4,7 @@ import { z } from 'zod';
 export const Verdict = z.enum(['verified', 'claimed', 'empty', 'contradicted']);
 export type Verdict = z.infer<typeof Verdict>;
 
-/** Lists in evidence are samples. Their counts are complete. */
+/** Maximum number of files that evidence lists; the counts are complete. */
 export const MAX_FILES_NAMED = 20;
 export const MAX_COMMITS_NAMED = 5;
 
@@ -15,16 +15,16 @@ export type CommitMade = z.infer<typeof CommitMade>;
 export const Evidence = z.object({
   exitCode: z.number().nullable(),
   durationMs: z.number().nullable(),
-  /** Null if the engine does not report calls, which is not the same as 0. */
+  /** Null if the engine does not report tool calls, which is not the same as 0. */
   toolCalls: z.number().nullable(),
   toolFailures: z.number().nullable(),
   toolDenials: z.number().nullable().default(null),
-  /** Calls to change a file that are not known to have failed. */
+  /** Number of calls to change a file that are not known to have failed. */
   toolEdits: z.number().nullable().default(null),
   /** Each file as `M src/a.ts`: A added, M modified, D deleted, T type changed. */
   filesChanged: z.object({ count: z.number(), files: z.array(z.string()).max(MAX_FILES_NAMED) }).nullable(),
   commits: z.object({ count: z.number(), newest: z.array(CommitMade).max(MAX_COMMITS_NAMED) }).nullable(),
-  /** Lines, if they could be counted for all files. Binary files have none. */
+  /** Number of changed lines, if they could be counted for all files. Binary files have none. */
   diff: z.object({ insertions: z.number(), deletions: z.number() }).nullable(),
   leftoversKilled: z.number(),
   note: z.string().nullable(),
@@ -34,7 +34,7 @@ export type Evidence = z.infer<typeof Evidence>;
 
 /** A file that differed from HEAD when the run started, or whose changes git is set to ignore. */
 const DirtyFile = z.object({
-  /** Relative to the repository's root, as latin1: a name need not be UTF-8. */
+  /** Path relative to the repository's root, as latin1, because a name need not be UTF-8. */
   path: z.string(),
   isUntracked: z.boolean(),
   /** Changes whenever the file is written or replaced, or its mode changes. Null if the file did not exist. */
@@ -56,7 +56,7 @@ export const WorkSnapshot = z.object({
   dirty: z.array(DirtyFile),
   /** Ignore rules from outside the work tree; null if unknown. */
   ignoreRules: z.string().nullable().default(null),
-  /** Number of files that `skip-worktree` keeps out of the folder; null if unknown. */
+  /** Number of files that `skip-worktree` excludes from the folder; null if unknown. */
   keptOut: z.number().nullable().default(null),
   /** Start and end of taking the snapshot. */
   takenAt: z.number(),
@@ -68,10 +68,10 @@ export const Baseline = z.object({ snapshot: WorkSnapshot.nullable(), why: z.str
 export type Baseline = z.infer<typeof Baseline>;
 
 export interface ChangedFile {
-  /** As git prints it: relative to the repository's root, quoted if it has unusual characters. */
+  /** Path as git prints it: relative to the repository's root, quoted if it has unusual characters. */
   path: string;
   status: 'A' | 'M' | 'D' | 'T';
-  /** Outside the agent's folder. */
+  /** True: the file is outside the agent's folder. */
   isOutside: boolean;
 }
 
@@ -81,7 +81,7 @@ export interface WorkChanges {
   commits: { count: number; newest: CommitMade[] } | null;
   lines: { insertions: number; deletions: number } | null;
   notes: string[];
-  /** The work tree is on another branch than the run's, so its files are not the run's work. */
+  /** True: another branch than the run's is checked out in the work tree, so the files are not the run's work. */
   isElsewhere?: true;
 }
 

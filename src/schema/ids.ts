@@ -3,7 +3,9 @@ import { z } from 'zod';
 
 const LETTERS = '0123456789abcdefghjkmnpqrstvwxyz';
 
-/** Ten characters of base 32: 50 random bits, short enough to read aloud, without the ambiguous i, l, o and u. */
+/**
+ * Ten characters of base 32: 50 random bits, short enough to read aloud, without the ambiguous letters i, l, o and u.
+ */
 function letters(): string {
   return Array.from(randomBytes(10), byte => LETTERS[byte & 31]).join('');
 }

@@ -12,7 +12,7 @@ export type InboxKind = z.infer<typeof InboxKind>;
 export const InboxState = z.enum(['open', 'answered', 'declined', 'expired', 'withdrawn']);
 export type InboxState = z.infer<typeof InboxState>;
 
-/** `run`: the run that started the one that asked. */
+/** Who answered. `run`: the run that started the asking run. */
 export const AnsweredBy = z.object({
   who: z.enum(['user', 'run', 'default']),
   /** `page` (the web UI), `terminal` or the client's name; for a run its id; null for a default. */
@@ -36,9 +36,9 @@ export const InboxField = z.object({
   maximum: z.number().optional(),
   minLength: z.number().optional(),
   maxLength: z.number().optional(),
-  /** Regular expression, not anchored. */
+  /** Regular expression for the value; a match anywhere in it is enough. */
   pattern: z.string().optional(),
-  /** `email`, `uri`, `date` or `date-time`. */
+  /** Format of the value: `email`, `uri`, `date` or `date-time`. */
   format: z.string().optional(),
 });
 export type InboxField = z.infer<typeof InboxField>;
@@ -51,26 +51,26 @@ export const InboxItem = z.object({
   /** The MCP server or the engine's tool that asks; null if it is the agent itself. */
   source: z.string().nullable(),
   question: z.string(),
-  /** Background for the answer, for example the command to approve. */
+  /** Background information for the answer, for example the command to approve. */
   details: z.string().nullable(),
-  /** Empty: free text. */
+  /** Choices to select from; empty: free text. */
   choices: z.array(z.string()),
   /** Form fields of a server; empty for a plain answer. */
   fields: z.array(InboxField),
-  /** Has to answer: the user, or the run that started the asking run. */
+  /** Who has to answer: the user, or the run that started the asking run. */
   owner: z.union([z.literal('user'), RunId]),
   /** The answer at the deadline; null: the item expires without an answer. */
   default: z.string().nullable(),
   createdAt: z.number(),
   deadlineAt: z.number(),
   state: InboxState,
-  /** JSON for a form. */
+  /** The answer; JSON for a form. */
   answer: z.string().nullable(),
   answeredBy: AnsweredBy.nullable(),
   answeredAt: z.number().nullable(),
-  /** When the answer was delivered; null: it may still have to be. */
+  /** Time at which the answer was delivered; null: not delivered yet. */
   heardAt: z.number().nullable(),
-  /** Identifies the use of a tool that permission is asked for. Another use is another question, even if it looks the same. */
+  /** Identifies the use of a tool that needs permission. Another use is another question, even if it looks the same. */
   useKey: z.string().optional(),
   withdrawnBecause: WithdrawnBecause.optional(),
 });
@@ -79,7 +79,7 @@ export type InboxItem = z.infer<typeof InboxItem>;
 /** Answers to an approval or a permission. */
 export const YES = 'yes';
 export const NO = 'no';
-/** Refuses a form, where "no" may be a value. */
+/** Refuses a form, in which "no" may be a valid value. */
 export const DECLINE = 'decline';
 
 export function whyWithdrawn(because: WithdrawnBecause | undefined): string {

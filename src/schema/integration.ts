@@ -13,39 +13,39 @@ export const PlannedBranch = z.object({
   branch: z.string(),
   /** `nothing`: there is nothing to merge, or it is merged already. `refused`: its work cannot be committed. */
   outcome: z.enum(['merges', 'conflict', 'nothing', 'refused']),
-  /** The merge commit. */
+  /** Commit of the merge; null if the branch is not merged. */
   commit: z.string().nullable(),
   /** Number of files that the merge changes. */
   files: z.number().nullable(),
   conflicts: z.array(z.string()),
   messages: z.array(z.string()),
-  /** Uncommitted work of the run is committed to its branch first. */
+  /** True: uncommitted work of the run is committed to its branch first. */
   commitsWork: z.boolean(),
   /** Other runs of the plan that changed some of the same files. */
   overlaps: z.array(RunId),
-  /** It started from an older commit of the target. */
+  /** True: the run started from an older commit of the target. */
   isBehind: z.boolean(),
 });
 export type PlannedBranch = z.infer<typeof PlannedBranch>;
 
 export const ChecklistItem = z.object({
   what: z.string(),
-  /** `open`: unknown. */
+  /** State of a check list entry; `open`: unknown. */
   state: z.enum(['ok', 'bad', 'open']),
   note: z.string().nullable(),
 });
 export type ChecklistItem = z.infer<typeof ChecklistItem>;
 
 export const IntegrationPlan = z.object({
-  /** Id to approve; null if the plan is `blocked` or has nothing to merge. */
+  /** Id for approving the plan; null if the plan is `blocked` or has nothing to merge. */
   planId: z.string().nullable(),
-  /** This and the fields that depend on it are null if no run is ready. */
+  /** This field and those that depend on it are null if no run is ready. */
   repository: z.string().nullable(),
   target: z.string().nullable(),
-  /** The target's commit before and after. */
+  /** Commit of the target before and after the merge. */
   from: z.string().nullable(),
   to: z.string().nullable(),
-  /** The work tree that has the target checked out. Its files are updated. */
+  /** The work tree in which the target is checked out, and whose files are updated. */
   folder: z.string().nullable(),
   branches: z.array(PlannedBranch),
   leftOut: z.array(z.object({ runId: RunId, why: z.string() })),

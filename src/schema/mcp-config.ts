@@ -1,22 +1,25 @@
 import { z } from 'zod';
 
-/** Id of Squad's own MCP server, which every run has. Config files cannot define another server with this id. */
+/** Id of Squad's own MCP server, which every run has. A config file cannot define another server with this id. */
 export const SQUAD_ITSELF = 'squad';
 
 /** Id of an MCP server. Short, because it is the prefix of its tools' names. */
 export const ServerId = z
   .string()
-  // `__proto__` cannot be an ordinary key of an object.
+  // `__proto__` is excluded, because it cannot be an ordinary key of an object.
   .regex(/^(?!__proto__$)[A-Za-z0-9_-]{1,40}$/, 'must be 1 to 40 letters, digits, - and _')
   .refine(id => id !== SQUAD_ITSELF, '"squad" is Squad itself');
 
-/** A reference to a server. The linter checks that it exists: a wrong name must not make the whole file invalid. */
+/**
+ * A reference to a server. Only the linter checks that the server exists: a wrong name must not make the whole file
+ * invalid.
+ */
 const serverName = z.string().min(1);
 
-/** `["*"]` is all, `[]` none. */
+/** List of names: `["*"]` means all, `[]` none. */
 const names = z.array(z.string().min(1));
 
-// The descriptions are in the published JSON Schema, for people who edit the file.
+// The descriptions are part of the published JSON Schema, for people who edit the file.
 const anyServer = {
   tools: names.describe(
     'Tools that may be used at all: the server\'s own names, or {server}__{tool}. ["*"] is all, [] none.',
@@ -136,19 +139,19 @@ export const McpConfig = z.strictObject({
     .describe('Calls whose arguments violate one of these rules are refused.'),
 });
 export type McpConfig = z.infer<typeof McpConfig> & {
-  /** Invalid servers of the file, by id. They are not in `servers`. */
+  /** Invalid servers of the file, by id. They are missing in `servers`. */
   disabled?: Readonly<Record<string, DisabledServer>>;
 };
 
 export interface DisabledServer {
   type: 'stdio' | 'http' | 'sse';
-  /** The error, as a clause. */
+  /** Description of the error, as a clause. */
   fault: string;
 }
 
 /** Servers from a subagent file. Only one run uses them. */
 export const OwnServers = McpConfig.extend({
-  /** Start timeouts in milliseconds by server, for servers whose timeout is in the file. */
+  /** Start timeouts in milliseconds by server, for servers whose file sets one. */
   startTimeouts: z.record(ServerId, z.number().int().positive()).optional(),
 });
 export type OwnServers = z.infer<typeof OwnServers>;

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 
 /**
- * API format of a model. `openai`: chat completions, of OpenAI or compatible servers. `responses`: OpenAI's newer API.
+ * API format of a model. `openai`: chat completions, of OpenAI or compatible servers. `responses`: OpenAI's Responses
+ * API.
  */
 export const ModelType = z.enum(['anthropic', 'openai', 'responses', 'google']);
 export type ModelType = z.infer<typeof ModelType>;
 
-/** Options that are left out have the provider's default. */
+/** Missing options have the provider's default. */
 export const GenerationOptions = z.object({
   temperature: z.number().optional(),
   topP: z.number().optional(),
@@ -20,17 +21,17 @@ export const GenerationOptions = z.object({
 });
 export type GenerationOptions = z.infer<typeof GenerationOptions>;
 
-/** A model and its address. Never holds the key itself, only the variable that does. */
+/** A model and its address. Never contains the key itself, only the name of the variable that does. */
 export const ModelSpec = z.object({
   type: ModelType,
   id: z.string(),
-  /** Null: the address of the provider's environment variable, or its default. */
+  /** Null: the address in the provider's environment variable, or the provider's default. */
   baseUrl: z.string().nullable(),
   /** Null: no key is sent. */
   apiKeyEnv: z.string().nullable(),
   headers: z.record(z.string(), z.string()).default({}),
   generation: GenerationOptions.default({}),
-  /** USD per million tokens; null if not configured. */
+  /** Prices in US dollars per million tokens; null if not configured. */
   prices: z
     .object({
       input: z.number(),
@@ -47,13 +48,13 @@ export type ModelSpec = z.infer<typeof ModelSpec>;
 export const CodeModeLimits = z.object({
   timeoutMs: z.number().int().positive(),
   memoryMb: z.number().int().positive(),
-  /** For output and return value together. */
+  /** Maximum number of characters of output and return value together. */
   outputChars: z.number().int().positive(),
 });
 export type CodeModeLimits = z.infer<typeof CodeModeLimits>;
 
 export const CodeMode = CodeModeLimits.extend({
-  /** Exposed names of tools that stay ordinary tools. */
+  /** Exposed names of tools that the model still calls directly. */
   excludedTools: z.array(z.string()),
 });
 export type CodeMode = z.infer<typeof CodeMode>;

@@ -1,7 +1,10 @@
 import type { Permission, PolicyRule } from './run.ts';
 import type { NetworkAccess, RunSandbox, SandboxLevel } from './sandbox.ts';
 
-/** Describes each permission in the same words wherever people choose or read one. How far each engine holds it: docs/reference/permissions.md. */
+/**
+ * Describes each permission, in the same words wherever people choose or read it. How far each engine enforces it:
+ * docs/reference/permissions.md.
+ */
 export const PERMISSION_TEXT: Record<Permission, string> = {
   read: 'read files, change nothing',
   edit: 'run commands, change files in its folder',

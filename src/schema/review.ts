@@ -30,30 +30,30 @@ export type FeedbackBy = z.infer<typeof FeedbackBy>;
 /** One review round: a coder requested it, and a reviewer was started. */
 export const Review = z.object({
   id: ReviewId,
-  /** Rounds are counted per lineage. */
+  /** Review rounds are counted per lineage. */
   lineageId: RunId,
   coderId: RunId,
   reviewerId: RunId,
-  /** From 1, within the lineage. */
+  /** Number of the round within the lineage, from 1. */
   iteration: z.number(),
-  /** The reviewed commit. */
+  /** Commit that is reviewed. */
   commit: z.string(),
   completionMessage: z.string().nullable(),
   /** Null while the review is open. */
   outcome: ReviewOutcome.nullable(),
-  /** Why the review was unsuccessful. */
+  /** Why the review was unsuccessful; null if it was successful or is open. */
   reason: z.string().nullable(),
   feedback: z.string().nullable(),
-  /** Null without feedback. */
+  /** Null if there was no feedback. */
   feedbackBy: FeedbackBy.nullable(),
   priority: z.string().nullable(),
   actionableItems: z.array(z.string()),
-  /** The commit that put the feedback on the coder's branch. */
+  /** Commit that added the feedback to the coder's branch. */
   feedbackCommit: z.string().nullable(),
   requestedAt: z.number(),
   deadlineAt: z.number(),
   closedAt: z.number().nullable(),
-  /** The coder's turn that started with the outcome; null if it was not delivered, or not yet. */
+  /** The coder's turn that started with the outcome; null if the outcome was not delivered. */
   toldInTurn: z.number().nullable(),
 });
 export type Review = z.infer<typeof Review>;
@@ -98,18 +98,18 @@ export const Intent = z.discriminatedUnion('kind', [
   z.object({
     ...base,
     kind: z.literal('abandon'),
-    /** All runs of this task are stopped. */
+    /** The task whose runs are all stopped. */
     lineageId: RunId,
     why: z.string(),
   }),
   z.object({
     ...base,
     kind: z.literal('create_pull_request'),
-    /** The run that asked, and the run that owns the branch. A reviewer asks for the run it reviews. */
+    /** The run that made the request. A reviewer makes it for the run it reviews, which owns the branch. */
     runId: RunId,
     ofRunId: RunId,
     tree: Worktree,
-    /** Removes the feedback file from the branch; null if there was none. */
+    /** Move of the branch that removes the feedback file; null if there was none. */
     move: BranchMove.nullable(),
   }),
   z.object({
@@ -119,7 +119,7 @@ export const Intent = z.discriminatedUnion('kind', [
     target: z.string(),
     from: z.string(),
     to: z.string(),
-    /** The work tree that has the target checked out and is updated with it; null if there is none. */
+    /** The work tree in which the target is checked out and which is updated with it; null if there is none. */
     folder: z.string().nullable(),
     merged: z.array(z.object({ runId: RunId, branch: z.string(), commit: z.string() })),
   }),

@@ -10,10 +10,10 @@ const names = z.union([
 ]);
 
 const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
-/** Limit of Node's timers. */
+/** Longest delay of Node's timers. */
 const MAX_MS = 2 ** 31 - 1;
 
-/** `90s`, `15m`, `2h`; a number without a unit is seconds. Result in milliseconds. */
+/** A duration such as `90s`, `15m` or `2h`; a number without a unit is seconds. Parsed to milliseconds. */
 const duration = z
   .union([z.number(), z.string().regex(/^\d+(\.\d+)?(ms|s|m|h)?$/)])
   .transform(value => {
@@ -41,7 +41,7 @@ export const RoleMeta = z.object({
   context: z.union([z.boolean(), names]).optional(),
   isolation: RoleIsolation.optional(),
   env: names.optional(),
-  // Strictly boolean: an unreadable value must not grant anything.
+  // Only a boolean is accepted: an unreadable value must not grant anything.
   spawn: z.boolean().optional(),
   mcp: names.optional(),
   leftovers: z.enum(['kill', 'keep']).optional(),
@@ -60,11 +60,14 @@ export interface Role {
   body: string;
   meta: RoleMeta;
   file: string;
-  /** Why the role cannot be run; it is still listed by its id. */
+  /** Why the role cannot be run; null if it can. A faulty role is still listed by its id. */
   fault: string | null;
-  /** For example unknown keys: role files of other tools have some, but a misspelt limit must be noticed. */
+  /**
+   * Remarks about the file, for example unknown keys: role files of other tools have some, but a misspelt limit must be
+   * noticed.
+   */
   warnings: string[];
-  /** Granting keys without effect, because the file is not trusted. */
+  /** Keys that would grant something but have no effect, because the file is not trusted. */
   ungranted: (keyof RoleMeta)[];
   /** The file is not trusted, so its `sandbox` and `network` count only where they are stricter than the settings. */
   isUntrusted?: true;
@@ -141,7 +144,7 @@ export interface TemplateArgument {
   name: string;
   description: string;
   required: boolean;
-  /** Used if the argument is not given. */
+  /** Value that is used if the argument is not given. */
   default: string;
 }
 
@@ -152,13 +155,13 @@ export interface AgentTemplate {
   arguments: TemplateArgument[];
   /** Contains `{{argument}}` placeholders. */
   body: string;
-  /** Empty for a prompt. */
+  /** Options of the run; empty for a prompt. */
   meta: RoleMeta;
   file: string;
   from: 'workspace' | 'user' | 'shipped';
-  /** Why it cannot be used; it is still listed. */
+  /** Why the template cannot be used; null if it can. A faulty template is still listed. */
   fault: string | null;
-  /** The only fault is that the file is not trusted. */
+  /** True: the only fault is that the file is not trusted. */
   needsTrust: boolean;
   warnings: string[];
 }

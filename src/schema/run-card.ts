@@ -3,7 +3,7 @@ import { RunId, SquadId } from './ids.ts';
 import { RunError, RunStatus, Usage } from './run.ts';
 import { SandboxLevel } from './sandbox.ts';
 
-/** How much attention a run needs, most first. Lists of runs for people have this order. */
+/** How much attention a run needs, highest level first. Lists of runs for people are sorted by it. */
 export const Need = z.enum(['needs_you', 'failed', 'running', 'queued', 'done']);
 export type Need = z.infer<typeof Need>;
 
@@ -15,7 +15,7 @@ export const Quiet = z.object({
 });
 export type Quiet = z.infer<typeof Quiet>;
 
-/** A run in a list. Small enough to be sent as a whole whenever anything changes. */
+/** A run in a list. Small enough to be sent as a whole whenever it changes. */
 export const RunCard = z.object({
   id: RunId,
   squadId: SquadId,
@@ -26,7 +26,7 @@ export const RunCard = z.object({
   subagent: z.string().nullable(),
   engine: z.string(),
   model: z.string().nullable(),
-  /** One short line. */
+  /** Title in one short line. */
   title: z.string(),
   workspace: z.string(),
   branch: z.string().nullable(),
@@ -35,13 +35,13 @@ export const RunCard = z.object({
   need: Need,
   /** Number of open inbox items. */
   asks: z.number(),
-  /** The oldest open item, on one line. */
+  /** The oldest open item, as one line. */
   asking: z
     .object({
       id: z.string(),
       kind: z.string(),
       question: z.string(),
-      /** There is more to read before answering. */
+      /** True: the item has details to read before answering. */
       hasDetails: z.boolean(),
       choices: z.array(z.string()),
     })
@@ -49,11 +49,11 @@ export const RunCard = z.object({
   quiet: Quiet.nullable(),
   isStopping: z.boolean(),
   error: RunError.nullable(),
-  /** The last activity of a running run. */
+  /** Last activity of a running run. */
   activity: z.object({ text: z.string(), at: z.number() }).nullable(),
   turn: z.number(),
   usage: Usage.nullable(),
-  /** Changed lines; null until the end, or if unknown. */
+  /** Number of changed lines; null until the end of the run, or if unknown. */
   lines: z.object({ insertions: z.number(), deletions: z.number() }).nullable(),
   verdict: z.enum(['verified', 'claimed', 'empty', 'contradicted']).nullable(),
   createdAt: z.number(),

@@ -18,7 +18,7 @@ interface FigureFormat {
   money(usd: number): string;
 }
 
-/** The content of an event as text. Empty for an event of a newer version. */
+/** The content of an event as text; empty for an event type of a newer version. */
 export function describeEvent(body: EventBody, { duration, money }: FigureFormat): string {
   switch (body.type) {
     case 'hub.started':

@@ -34,9 +34,9 @@ export const StopReason = z.enum([
   'output_limit',
   'budget',
   'stall',
-  // A reviewer has sent its feedback.
+  // A reviewer has sent its feedback, so it is stopped.
   'terminate',
-  // The task was abandoned.
+  // The task was abandoned, so its runs are stopped.
   'abandon',
 ]);
 export type StopReason = z.infer<typeof StopReason>;
@@ -44,16 +44,16 @@ export type StopReason = z.infer<typeof StopReason>;
 export const RunError = z.object({ code: z.string(), message: z.string() });
 export type RunError = z.infer<typeof RunError>;
 
-/** Reported by the engine. A figure that it did not report is null, never 0. */
+/** Usage as reported by the engine. A figure that the engine did not report is null, never 0. */
 export const Usage = z.object({
   /** All input tokens: fresh, written into a cache, and read from one. */
   input: z.number().nullable(),
-  /** Reasoning included. */
+  /** All output tokens, including reasoning. */
   output: z.number().nullable(),
   /** The part of the input that was read from a cache. */
   cached: z.number().nullable(),
   costUsd: z.number().nullable(),
-  /** The cost was calculated from a price list, because the engine reports only tokens. */
+  /** True: the cost was calculated from a price list, because the engine reports only tokens. */
   costIsEstimated: z.boolean(),
 });
 export type Usage = z.infer<typeof Usage>;
@@ -61,18 +61,27 @@ export type Usage = z.infer<typeof Usage>;
 export const StateMode = z.enum(['stateless', 'stateful']);
 export type StateMode = z.infer<typeof StateMode>;
 
-/** `read`: only read. `edit`: also change files and run commands in its folder. `full`: no restrictions. */
+/**
+ * `read`: the agent may only read. `edit`: it may also change files and run commands in its folder. `full`: no
+ * restrictions.
+ */
 export const Permission = z.enum(['read', 'edit', 'full']);
 export type Permission = z.infer<typeof Permission>;
 
-/** Handling of an action without permission: deny it, or ask the user if the engine supports that. */
+/**
+ * What happens with an action that the agent has no permission for: deny it, or ask the user if the engine supports
+ * that.
+ */
 export const Approvals = z.enum(['deny', 'ask']);
 export type Approvals = z.infer<typeof Approvals>;
 
 export const JsonSchema = z.record(z.string(), z.unknown());
 export type JsonSchema = z.infer<typeof JsonSchema>;
 
-/** A run that continues the task of an ended run: with the same request (`retry`) or a new message on its chat (`reply`). */
+/**
+ * The ended run whose task this run continues, with the same request (`retry`) or with a new message on its chat
+ * (`reply`).
+ */
 export const TakesUp = z.object({ runId: RunId, by: z.enum(['retry', 'reply']) });
 export type TakesUp = z.infer<typeof TakesUp>;
 
@@ -83,13 +92,13 @@ export const RunOptions = z.object({
   permission: Permission,
   approvals: Approvals.default('deny'),
   effort: z.string().nullable(),
-  /** The run is stopped after this time without activity; null: never. */
+  /** The run is stopped after this many milliseconds without activity; null: never. */
   stallMs: z.number().nullable(),
   budgetUsd: z.number().nullable(),
   /** False: exceeding the budget is only reported. */
   stopAtBudget: z.boolean(),
   outputSchema: JsonSchema.nullable(),
-  /** May start other runs. */
+  /** True: the agent may start other runs. */
   spawn: z.boolean(),
   /** Gateway servers from the role, in addition to those of the gateway's configuration: `server` or `server/tool`. */
   mcp: z.array(z.string()).default([]),
@@ -97,21 +106,24 @@ export const RunOptions = z.object({
   servers: OwnServers.nullable().default(null),
   /** Name of the subagent, if the run is a call of one. */
   subagent: z.string().nullable().default(null),
-  /** The client asked for a notification at the end. */
+  /** True: the client asked for a notification at the end. */
   notify: z.boolean(),
-  /** How to prepare its work tree; null if it has none. */
+  /** How to prepare the run's work tree; null if it has none. */
   setup: WorktreeSettings.nullable().default(null),
   /** Command to run when the run has ended. */
   onEnd: z.array(z.string()).nullable(),
   /** Command to run when the agent asks the user something. */
   onAsk: z.array(z.string()).nullable().default(null),
-  /** The run that it continues; null for a new task, and for runs of older versions. */
+  /** The run that this one continues; null for a new task, and for runs of older versions. */
   takesUp: TakesUp.nullable().default(null),
   sandbox: RunSandbox.default(NO_SANDBOX),
 });
 export type RunOptions = z.infer<typeof RunOptions>;
 
-/** A limit on a run, and who enforces it: Squad or the system, the engine, or nobody (`advisory`: only the prompt says it). */
+/**
+ * A limit for a run, and who enforces it: Squad or the system, the engine, or nobody (`advisory`: it is only part of
+ * the prompt).
+ */
 export const PolicyRule = z.object({
   rule: z.string(),
   heldBy: z.enum(['system', 'engine', 'advisory']),
@@ -126,28 +138,31 @@ export type Leftover = z.infer<typeof Leftover>;
 export const Run = z.object({
   id: RunId,
   squadId: SquadId,
-  /** Index among the squad's members. Results are returned in this order. */
+  /** Index among the squad's members; results are returned in this order. */
   position: z.number(),
   /** The first run of the task. Retries, replies and reviews have the same lineage. */
   lineageId: RunId,
-  /** Null for a bare prompt. */
+  /** Null for a run without a role. */
   roleId: z.string().nullable(),
   /** The role's part in a review loop; null if it has none. */
   type: AgentType.nullable(),
-  /** The run that it reviews, which has the same lineage. */
+  /** The run that this one reviews, which has the same lineage; null if it is no reviewer. */
   reviewOf: RunId.nullable(),
   task: z.string(),
-  /** Shown in lists instead of the beginning of the task. */
+  /** Title that lists show instead of the beginning of the task. */
   title: z.string().nullable(),
-  /** As given by the caller. */
+  /** Working folder as given by the caller. */
   cwd: z.string(),
   /** The agent's actual working folder: absolute, links resolved. */
   directory: z.string(),
   workspace: z.string(),
-  /** Its own work tree, which replies share; null if it works in the caller's folder. */
+  /** The run's own work tree, which replies share; null if the run works in the caller's folder. */
   worktree: Worktree.nullable(),
   engine: z.string(),
-  /** The output is event lines of the engine. The answer is in the events, not the lines themselves. */
+  /**
+   * True: the output consists of event lines of the engine. The answer is taken from the events, not from the lines
+   * themselves.
+   */
   outputIsEvents: z.boolean(),
   /** The requested model, replaced by the actual one when the engine reports it. */
   model: z.string().nullable(),
@@ -166,13 +181,13 @@ export const Run = z.object({
   /** SHA-256 of the token with which the agent authenticates as this run; null before the start and after the end. */
   tokenHash: z.string().nullable(),
   status: RunStatus,
-  /** The current turn, or the one that the run is queued for. */
+  /** Number of the current turn, or of the turn that the run is queued for. */
   turn: z.number(),
   error: RunError.nullable(),
   usage: Usage.nullable(),
   /** Notes for readers of the result, for example an exceeded budget or an unknown figure. */
   notes: z.array(z.string()),
-  /** Null until the end. */
+  /** Null until the run has ended. */
   evidence: Evidence.nullable(),
   createdAt: z.number(),
   startedAt: z.number().nullable(),
@@ -182,7 +197,7 @@ export type Run = z.infer<typeof Run>;
 
 /** A run without its secrets. */
 export const ShownRun = Run.omit({ tokenHash: true }).extend({
-  // Server definitions should refer to secrets by variables, but may contain them.
+  // Without the servers, whose definitions should refer to secrets by variables, but may contain them.
   options: RunOptions.omit({ servers: true }),
 });
 export type ShownRun = z.infer<typeof ShownRun>;
@@ -199,7 +214,7 @@ export function runSummary({ title, task }: Pick<Run, 'title' | 'task'>): string
   return line.length > MAX_SUMMARY_LENGTH ? `${line.slice(0, MAX_SUMMARY_LENGTH - 1).toWellFormed()}…` : line;
 }
 
-/** For places that do not show the run's name separately. */
+/** Summary with the run's name, for places that do not show the name separately. */
 export const namedSummary = (run: Pick<Run, 'title' | 'task' | 'options'>): string =>
   run.options.subagent === null ? runSummary(run) : `${run.options.subagent}: ${runSummary(run)}`;
 
@@ -227,7 +242,7 @@ export const Squad = z.object({
 export type Squad = z.infer<typeof Squad>;
 
 export const ChatTotals = Usage.extend({
-  /** State of the engine's own chat file at that time; null if it was not found. */
+  /** State of the engine's own chat file at that time; null if the file was not found. */
   mark: z.string().nullable().default(null),
 });
 export type ChatTotals = z.infer<typeof ChatTotals>;
@@ -235,7 +250,7 @@ export type ChatTotals = z.infer<typeof ChatTotals>;
 export const Chat = z.object({
   id: z.string(),
   engine: z.string(),
-  /** The run that uses the chat now. A second run on it is refused. */
+  /** The run that uses the chat now; a second run on the same chat is refused. */
   runId: RunId.nullable(),
   /** Last reported totals of the whole chat, for engines that count from its beginning. */
   totals: ChatTotals.nullable(),

@@ -1,16 +1,16 @@
 /**
- * Quotes a text as one word of a shell command. All suggested commands use this for what they insert: names of files, branches and
- * roles are not under our control, and `$(…)` in one must not run when a user pastes the command.
+ * Quotes a text as one word of a shell command. All suggested commands use this for inserted text: names of files,
+ * branches and roles are chosen by others, and `$(…)` in such a name must not run when a user pastes the command.
  */
 export function shellWord(word: string): string {
   if (/^[\w@%+=:,./-]+$/.test(word)) return word;
   if (!CONTROL.test(word)) return `'${word.replaceAll("'", `'\\''`)}'`;
-  // A line feed would end the command, and other control characters are not displayed as they are.
+  // Escaped, because a line feed would end the command, and other control characters are not shown.
   const escaped = word.replace(/[\\']/g, '\\$&').replace(new RegExp(CONTROL, 'gu'), bytesOf);
   return `$'${escaped}'`;
 }
 
-/** As bytes, because the meaning of `\u` escapes beyond ASCII depends on the locale. */
+/** Written as bytes, because the meaning of `\u` escapes beyond ASCII depends on the locale. */
 const bytesOf = (sign: string): string =>
   [...new TextEncoder().encode(sign)].map(byte => `\\x${byte.toString(16).padStart(2, '0')}`).join('');
 

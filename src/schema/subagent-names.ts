@@ -1,22 +1,25 @@
 import type { ModelType } from './model-spec.ts';
 
-/** Values of a model's `type` in a subagent file: its provider, or the API format of its server. */
+/** Values of `type` of a model in a subagent file: its provider, or the API format of its server. */
 export const SUBAGENT_MODEL_TYPES = [
   ...(['anthropic', 'openai', 'responses', 'gemini', 'google'] as const),
   ...(['groq', 'cerebras', 'openrouter', 'zai'] as const),
 ] as const;
 export type SubagentModelType = (typeof SUBAGENT_MODEL_TYPES)[number];
 
-/** Tool names that clients accept. */
+/** Tool names that all clients accept. */
 export const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** Default address of an API format, and the variables in which the provider's own tools look for key and address. */
+/**
+ * Default address of an API format, and the variables in which the provider's own tools look for the key and the
+ * address.
+ */
 interface ModelProvider {
   address: string;
-  /** The first one is the default. */
+  /** Variables with the key; the first one is the default. */
   keyVariables: readonly [string, ...string[]];
   addressVariables: readonly string[];
-  /** Add the API version to an address without one, even after a path, as the provider's own tools do. */
+  /** True: an address without an API version gets one, even after a path, as in the provider's own tools. */
   addsVersion: boolean;
 }
 
@@ -44,7 +47,7 @@ export const MODEL_PROVIDERS: Readonly<Record<ModelType, ModelProvider>> = {
   },
 };
 
-/** The variable that holds the key, or the default variable if none is set. */
+/** The variable that contains the key, or the default variable if none is set. */
 export function keyVariable(type: ModelType, env: Readonly<Record<string, string | undefined>>): string {
   const { keyVariables } = MODEL_PROVIDERS[type];
   return keyVariables.find(name => env[name]) ?? keyVariables[0];

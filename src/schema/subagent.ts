@@ -6,7 +6,7 @@ import { SUBAGENT_MODEL_TYPES, TOOL_NAME } from './subagent-names.ts';
 
 /** A subagent as defined by its file, with all referenced files read. Served as an MCP server with one tool. */
 export const Subagent = z.object({
-  /** Absolute path. */
+  /** Absolute path of the file. */
   file: z.string(),
   name: z.string(),
   description: z.string(),
@@ -26,7 +26,7 @@ export type Subagent = z.infer<typeof Subagent>;
 /** A problem in a subagent file. Lines and columns start at 1. */
 export interface ConfigFinding {
   severity: 'error' | 'warning';
-  /** For example `subagent.name`; '' for the whole file. */
+  /** Place in the file, for example `subagent.name`; '' for the whole file. */
   path: string;
   line: number | null;
   column: number | null;
@@ -37,14 +37,14 @@ export interface ConfigFinding {
 const ADDRESS = /^(https?:\/\/|\$).+$/;
 const ADDRESS_OR_NONE = /^((https?:\/\/|\$).+)?$/;
 const ADDRESS_ERROR = 'is not an http or https URL';
-/** Valid in HTTP. */
+/** Header names that are valid in HTTP. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 const text = z.string();
-/** Text that YAML may read as another type: `PORT: 8080` is a number in YAML. */
+/** Text that YAML may parse as another type: `PORT: 8080` is a number in YAML. */
 const plain = z.union([z.string(), z.number(), z.boolean()], 'must be text').transform(String);
 const upTo = (most: number) => z.number().int().min(1).max(most);
-/** More than any model supports, and small enough to catch typing errors. */
+/** The maximum is higher than any model supports, and low enough to catch typing errors. */
 const whole = upTo(10_000_000);
 const money = z.number().min(0).max(100_000);
 const names = z.array(z.string().min(1));
@@ -152,7 +152,7 @@ const ServerFields = z.strictObject({
     .describe('all: neither list has an effect.'),
 });
 
-/** Required keys, for editors only: the reader of the file has better error messages. */
+/** Required keys are declared for editors only: the reader of the file has better error messages. */
 export const SubagentServer = ServerFields.meta({
   anyOf: [
     { required: ['command'], properties: { type: { enum: ['stdio'] } } },
@@ -163,10 +163,10 @@ export const SubagentServer = ServerFields.meta({
 export type SubagentServer = z.output<typeof SubagentServer>;
 
 const VERSION_ERROR = 'is not a supported format version; use "1.0"';
-/** Seconds if there is no unit. An empty text means no timeout. */
+/** A duration; seconds if there is no unit. An empty text means no timeout. */
 const DURATION = /^((\d+(\.\d+)?(ms|s|m|h))+|\d+(\.\d+)?)?$/;
 const DURATION_ERROR = 'must be a time of at most 24 days: 90s, 5m or 1h30m';
-/** Limit of Node's timers. */
+/** Longest delay of Node's timers. */
 const MAX_SECONDS = 2_147_483;
 const SERVER_NAME = /^(?!__proto__$).+/;
 
@@ -209,7 +209,7 @@ const DefaultFields = z.strictObject({
 export const SubagentDefaults = DefaultFields.meta({ required: ['model'] });
 export type SubagentDefaults = z.output<typeof SubagentDefaults>;
 
-/** A subagent's file as it is written: one subagent, which is one tool. Paths are relative to the file. */
+/** A subagent's file as written: one subagent, which is one tool. Paths are relative to the file. */
 export const SubagentFile = z.strictObject({
   version: z
     .union([z.enum(['1.0', '1'], VERSION_ERROR), z.literal(1, VERSION_ERROR)], VERSION_ERROR)

@@ -1,10 +1,10 @@
 import { SquadError } from './error.ts';
 
-/** Tools are grouped into sets, because every tool takes space in the context of every client. */
+/** Tools are grouped into sets, because every listed tool uses context of every client. */
 export const TOOLSETS = ['core', 'team', 'templates'] as const;
 export type Toolset = (typeof TOOLSETS)[number];
 
-/** Parses `core,templates`. Null if no set is named. Throws INVALID_INPUT. */
+/** Parses a list such as `core,templates`. Null if no set is named. Throws INVALID_INPUT. */
 export function toolsetsIn(text: string | undefined): readonly Toolset[] | null {
   const names = (text ?? '')
     .split(',')

@@ -5,7 +5,7 @@ import { z } from 'zod';
 export const Isolation = z.enum(['none', 'worktree']);
 export type Isolation = z.infer<typeof Isolation>;
 
-/** `auto`: a work tree if the folder is in a git repository with a commit, or else the given folder. */
+/** `auto`: a work tree if the folder is in a git repository with a commit, otherwise the given folder. */
 export const RoleIsolation = z.enum([...Isolation.options, 'auto']);
 
 /** A git work tree that Squad created for a run. */
@@ -13,21 +13,21 @@ export const Worktree = z.object({
   /** Root folder: absolute, links resolved. */
   path: z.string(),
   branch: z.string(),
-  /** Root of the user's own work tree, also for a fork of a fork. */
+  /** Root of the user's own work tree, even for a fork of a fork. */
   repository: z.string(),
-  /** The commit that it started from. */
+  /** The commit that the branch started from. */
   base: z.string(),
-  /** The branch to merge into; null if none was checked out. */
+  /** The branch to merge into; null if none was checked out in the repository. */
   baseBranch: z.string().nullable(),
-  /** The workspace's folder inside it. */
+  /** Folder of the workspace inside the work tree. */
   workspace: z.string(),
 });
 export type Worktree = z.infer<typeof Worktree>;
 
-/** Ref for the uncommitted work of a removed work tree. Further ones get a number appended. */
+/** Ref for the uncommitted work of a removed work tree. A second one gets a number appended. */
 export const savedRefOf = ({ path }: Pick<Worktree, 'path'>): string => `refs/squad/saved/${basename(path)}`;
 
-/** How to prepare a new work tree: files that git does not have, and a command. Both need trust. */
+/** How to prepare a new work tree: files to copy that git does not have, and a command. Both need trust. */
 export const WorktreeSettings = z.strictObject({
   /** Paths relative to the workspace, copied if they exist. */
   copy: z.array(z.string().min(1)).optional(),

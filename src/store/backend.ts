@@ -6,13 +6,16 @@ import type { NewEventRow, Tables } from './tables.ts';
 /** SQL that Kysely cannot express. Everything else uses `db`. */
 export interface Backend {
   db: Kysely<Tables>;
-  /** For queries that read many rows, and only read: in a thread where there are many. Others wait for one of its queries at most. */
+  /**
+   * Connection for queries that read many rows and write nothing. With many runs it is in a thread, so other work waits
+   * for at most one of its queries.
+   */
   reports(): Kysely<Tables>;
   /** Appends inside the open transaction. The returned numbers are valid only after it has committed. */
   append(trx: Transaction<Tables>, events: NewEventRow[]): Promise<number[]>;
-  /** The number of the last event ever appended, including pruned ones. */
+  /** Number of the last event ever appended, even if it was pruned. */
   lastSequence(): number;
-  /** Numbers up to this one are not used again. */
+  /** Numbers up to this one are never used again. */
   skipTo(trx: Transaction<Tables>, seq: number): Promise<void>;
   /** Checks the whole file, which takes seconds for a large one. Returns the fault, or null. */
   fault(): string | null;
@@ -39,7 +42,7 @@ export interface RetryPolicy {
   windowMs: number;
 }
 
-/** Retries with growing pauses until it works or the window is over. */
+/** Retries with growing pauses until the write works or the retry window has passed. */
 export async function withRetry<T>(work: () => Promise<T>, policy: RetryPolicy): Promise<T> {
   const giveUpAt = performance.now() + policy.windowMs;
   for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(wait * 2, MAX_PAUSE_MS)) {

@@ -22,7 +22,7 @@ const MAX_SEARCH_TERMS = 16;
 /** SQLite limits the number of values in one statement. */
 const AT_ONCE = 500;
 
-/** Only those of the slice, if there is one. */
+/** Restricts the query to the slice, if there is one. */
 export async function endedRuns(db: Db, filter: EndedFilter, slice?: Slice): Promise<Run[]> {
   const { part, at, after, limit } = filter;
   const wanted = [...matching(RUNS, filter), inPart(RUNS, part, at)];
@@ -37,7 +37,7 @@ export async function endedRuns(db: Db, filter: EndedFilter, slice?: Slice): Pro
     : part === 'failed' && filter.squadId === undefined
       ? FAILED_INDEX
       : sql``;
-  // Ids first: whole rows are too large to be sorted.
+  // Selects ids first, because whole rows are too large to sort.
   const { rows } = await sql<RunRow>`
     select * from runs where id in (
       select id from runs ${index} where ${RUNS.and(wanted)} order by created_at desc, id limit ${limit})
@@ -45,11 +45,11 @@ export async function endedRuns(db: Db, filter: EndedFilter, slice?: Slice): Pro
   return rows.map(rowToRun);
 }
 
-/** True: its runs are in an index, or the first of them are enough. */
+/** True: an index has its runs, or the first few of them are enough. */
 export const isQuick = ({ squadId, q, part }: Partial<EndedFilter>): boolean =>
   squadId !== undefined || (!q?.trim() && part !== 'failed_ever');
 
-/** Of the slice, if there is one. */
+/** Restricted to the slice, if there is one. */
 export async function countEnded(db: Db, filter: BoardFilter, slice?: Slice): Promise<number> {
   const { workspace, squadId, q } = filter;
   if (squadId === undefined && !q?.trim()) {
@@ -62,7 +62,7 @@ export async function countEnded(db: Db, filter: BoardFilter, slice?: Slice): Pr
   return count(db, slice ? sql`indexed by runs_figures` : sql``, wanted);
 }
 
-/** Of those that ended within this time. */
+/** Only runs that ended within this time count. */
 export const countFailed = (db: Db, filter: BoardFilter, at: number, { from, to }: Slice): Promise<number> =>
   count(db, filter.squadId === undefined ? FAILED_INDEX : sql``, [
     ...matching(RUNS, filter),
@@ -132,7 +132,7 @@ export async function lastEvent(db: Db): Promise<number> {
 
 function inPart(eb: Runs, part: EndedFilter['part'], at: number): Expression<SqlBool> {
   const isEnded = eb('ended_at', 'is not', null);
-  // Literal, as the index has it.
+  // A literal, because only then SQLite uses the partial index.
   const hasFailed = sql<SqlBool>`status in (${sql.join(FAILURES.map(status => sql.lit(status)))})`;
   const isFresh = eb.and([hasFailed, eb('ended_at', '>=', at - FAILURE_COUNTS_MS)]);
   switch (part) {

@@ -21,7 +21,10 @@ type ReviewLimit = NonNullable<Change['reviewLimits']>[number];
 
 type Rows = ReturnType<typeof toRows>;
 
-/** Copies the change when it is given. It is written a moment later, and the caller may change its objects until then. */
+/**
+ * Copies the change when it is submitted: it is written a moment later, and the caller may change its objects in
+ * between.
+ */
 export const toRows = (change: Change) => ({
   squads: change.squads?.map(squadToRow) ?? [],
   runs: change.runs?.map(runToRow) ?? [],
@@ -64,7 +67,7 @@ export async function putSetting(trx: Trx, key: string, value: string | null): P
     .execute();
 }
 
-/** Tables with the primary key `id` whose rows are replaced as a whole. */
+/** Tables with the primary key `id`, of which a whole row is replaced. */
 type TableById = 'squads' | 'runs' | 'reviews' | 'inbox' | 'intents';
 
 async function putById<Table extends TableById>(
@@ -89,7 +92,7 @@ const putTurn = (trx: Trx, { run_id, number, ...rest }: TurnRow) =>
     .onConflict(conflict => conflict.columns(['run_id', 'number']).doUpdateSet(rest))
     .execute();
 
-/** `created_at` stays as it was. A turn without reported usage does not clear the totals of the chat. */
+/** `created_at` keeps its value. A turn without reported usage does not clear the totals of the chat. */
 const putChat = (trx: Trx, row: ChatRow) =>
   trx
     .insertInto('chats')

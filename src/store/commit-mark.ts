@@ -9,13 +9,13 @@ const Mark = z.object({
   at: z.number(),
   /** Path of the database file. */
   database: z.string(),
-  /** Why the database must be rebuilt before it is used again; null if it need not. */
+  /** Reason why the database must be rebuilt before it is used again; null if it need not. */
   damage: z.string().nullable(),
   settings: z.record(z.string(), z.string()),
 });
 export type Mark = z.infer<typeof Mark>;
 
-/** Numbers are padded to this width to overwrite them in place. */
+/** Numbers are padded to this width, so that they can be overwritten in place. */
 const WIDTH = 16;
 
 /**
@@ -36,7 +36,7 @@ export class CommitMark {
     try {
       return Mark.safeParse(JSON.parse(readFileSync(this.file, 'utf8'))).data ?? null;
     } catch {
-      return null; // without a mark every run folder is compared, which is slower and as safe
+      return null; // without a mark every run folder is compared, which is slower but equally safe
     }
   }
 

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { SquadError } from '../schema/error.ts';
 import type { Backend } from './backend.ts';
 
-/** The row of `spending` that a run belongs to, and what it adds to it; `runs` is a group of runs. */
+/** The row of `spending` for a run, and the amounts that the run adds to it; `runs` is a group of runs. */
 function spendingOf(row: 'runs' | 'new' | 'old'): string {
   const all = row === 'runs';
   const sum = (value: string) => (all ? `sum(${value})` : value);
@@ -35,7 +35,7 @@ export const MIGRATIONS: { name: string; statements: string[] }[] = [
       `create table squads (
          id text not null primary key, workspace text not null, client text, metadata text,
          created_at bigint not null)`,
-      // A parent or a chat may be forgotten before the run that names it, so only the squad is held by a key.
+      // Only the squad is a foreign key: a parent or a chat may be deleted before the run that refers to it.
       `create table runs (
          id text not null primary key, squad_id text not null references squads (id), position integer not null,
          lineage_id text not null, role_id text, task text not null, title text,
@@ -73,7 +73,7 @@ export const MIGRATIONS: { name: string; statements: string[] }[] = [
   {
     name: '002-tool-pins',
     statements: [
-      // A table of its own: a server without a single tool was listed, too.
+      // A separate table, because a server that was listed without any tool must be remembered too.
       `create table listed_servers (
          workspace text not null, server text not null, source text not null,
          constraint listed_servers_key primary key (workspace, server, source))`,
@@ -90,7 +90,8 @@ export const MIGRATIONS: { name: string; statements: string[] }[] = [
       'alter table runs add column review_of text',
       'alter table runs add column worktree text',
       'alter table runs add column turn integer default 1 not null',
-      // A review is kept as long as any run of its task: its coder and its reviewer may be forgotten before.
+      // No foreign keys: a review is kept as long as any run of its task exists, and its coder and reviewer may be
+      // deleted before.
       `create table reviews (
          id text not null primary key, lineage_id text not null, coder_id text not null, reviewer_id text not null,
          iteration integer not null, "commit" text not null, completion_message text, outcome text, reason text,
@@ -138,7 +139,7 @@ export const MIGRATIONS: { name: string; statements: string[] }[] = [
          is_closed integer not null)`,
       'create index conversations_newest on conversations (started_at desc, run_id)',
       'create index conversations_of_subagent on conversations (subagent, started_at desc)',
-      // The hub searches for these at every start, and few runs are of this engine.
+      // A partial index: the hub searches for these runs at every start, and few runs use this engine.
       `create index runs_native on runs (created_at) where engine = 'native'`,
     ],
   },
@@ -171,7 +172,7 @@ export const MIGRATIONS: { name: string; statements: string[] }[] = [
     ],
   },
   {
-    // Reports over a million runs: what is asked often is counted as runs change, the rest has an index that holds all it needs.
+    // For reports over a million runs: triggers count the frequent figures, and covering indexes serve the rest.
     name: '008-reports',
     statements: [
       `create table run_counts (
@@ -184,7 +185,7 @@ export const MIGRATIONS: { name: string; statements: string[] }[] = [
          input_tokens = case when json_valid(usage) then json_extract(usage, '$.input') end,
          output_tokens = case when json_valid(usage) then json_extract(usage, '$.output') end,
          cost_is_estimated = case when json_valid(usage) then json_extract(usage, '$.costIsEstimated') end`,
-      // The days of every time zone begin at a quarter of an hour.
+      // Spending is grouped by quarter of an hour, because in every time zone a day begins at one.
       `create table spending (
          quarter integer not null, is_ended integer not null, runs integer not null, cost_usd double precision not null,
          reported integer not null, estimated integer not null, unreported integer not null,

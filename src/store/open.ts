@@ -15,9 +15,9 @@ export const BUSY_RETRY_MS = 10_000;
 
 export interface StoreOptions {
   file: string;
-  /** Version of Squad, recorded with each migration. */
+  /** Version of Squad that is recorded with each migration. */
   version: string;
-  /** How long to retry on a locked database or a full disk. */
+  /** How long to retry when the database is locked or the disk is full. */
   busyRetryMs?: number;
 }
 
@@ -29,7 +29,7 @@ export async function openStore({
   return storeOn(await openBackend(resolve(file), version, busyRetryMs), busyRetryMs);
 }
 
-/** Opens and migrates. */
+/** Opens and migrates the database. */
 export function openBackend(path: string, version: string, windowMs: number): Promise<Backend> {
   const open = async () => {
     const backend = openSqlite(path);
@@ -51,13 +51,16 @@ export function openBackend(path: string, version: string, windowMs: number): Pr
 export interface CheckedOptions extends Omit<StoreOptions, 'busyRetryMs'> {
   mark: CommitMark;
   source: RunSource;
-  /** Called before runs are restored, which takes a while if there are many. */
+  /** Called before runs are restored, which takes long if there are many. */
   onRestore(why: string): void;
-  /** Called when damage is found in use. The database should not be used any more; the next start rebuilds it. */
+  /** Called when damage is found during use. The database should not be used any more; the next start rebuilds it. */
   onDamage(error: SquadError): void;
 }
 
-/** Ended runs are compared if their folder changed less than this before the last remaining event: clocks differ and are adjusted. */
+/**
+ * Ended runs are compared even if their folder changed up to this long before the last remaining event, because clocks
+ * differ and are adjusted.
+ */
 const MARGIN_MS = 60_000;
 
 /**
@@ -101,7 +104,7 @@ export async function openCheckedStore({
   return { store: await markedStore(backend, path, mark, onDamage), restored };
 }
 
-/** Checks the whole file only if it is out of date, because that reads all of it. */
+/** The whole file is checked only if the database is out of date, because that reads all of it. */
 async function openUndamaged(
   open: () => Promise<Backend>,
   expected: Mark | null,
@@ -136,7 +139,7 @@ interface Loss {
   since: number;
 }
 
-/** Null if nothing was lost. */
+/** Null if no commits were lost. */
 async function lossOf(backend: Backend, path: string, expected: Mark | null): Promise<Loss | null> {
   if (!expected)
     return {

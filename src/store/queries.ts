@@ -34,18 +34,19 @@ export async function run(db: Db, id: RunId): Promise<Run | null> {
   return row ? rowToRun(row) : null;
 }
 
-/** For a few runs. */
+/** For a small number of runs. */
 export async function runs(db: Db, filter: RunFilter): Promise<Run[]> {
   return (await runsIn(db, filter).selectAll().execute()).map(rowToRun);
 }
 
-/** Ids of runs in their order. `runsById` reads them. */
+/** Ids of runs in list order. `runsById` reads the rows. */
 export async function runIds(db: Db, filter: RunFilter): Promise<RunId[]> {
   const { status, squadId, parentId, lineageId, hasWorktree, limit } = filter;
   if (status?.length === 0) return [];
   const isOfFew = [squadId, parentId, lineageId, hasWorktree].some(given => given !== undefined);
   if (!status || isOfFew) return (await runsIn(db, filter).execute()).map(({ id }) => id);
-  // One by one: an index has the runs of each status in order, and together they would have to be sorted.
+  // One query per status: an index has the runs of each status in order, and a query for several would have to sort
+  // them.
   const found: Pick<RunRow, 'id' | 'created_at'>[] = [];
   for (const each of status) found.push(...(await runsIn(db, { ...filter, status: [each] }).execute()));
   return newest(found, limit);
@@ -64,7 +65,7 @@ function runsIn(db: Db, filter: RunFilter) {
     : query.where('squad_id', '=', filter.squadId).orderBy('position');
 }
 
-/** In the order of the ids, without those that are gone. */
+/** In the order of the ids, without runs that no longer exist. */
 export async function runsById(db: Db, ids: readonly RunId[]): Promise<Run[]> {
   const rows = await db.selectFrom('runs').selectAll().where('id', 'in', ids).execute();
   const found = new Map(rows.map(row => [row.id, row]));
@@ -76,7 +77,7 @@ export async function runsById(db: Db, ids: readonly RunId[]): Promise<Run[]> {
 
 export async function liveRuns(db: Db): Promise<Run[]> {
   const query = db.selectFrom('runs').selectAll().where('status', 'in', LIVE);
-  // Members of a squad have the same creation time. They wait and start in the order of the request.
+  // Members of a squad have the same creation time; they wait and start in the order of the request.
   const inOrder = query.orderBy('created_at').orderBy('squad_id').orderBy('position');
   return (await inOrder.execute()).map(rowToRun);
 }
@@ -118,9 +119,9 @@ export async function chat(db: Db, id: string): Promise<Chat | null> {
   return row ? rowToChat(row) : null;
 }
 
-/** The numbers of the first and the last event. */
+/** Numbers of the first and the last event. */
 export async function eventRange(db: Db): Promise<{ first: number; last: number }> {
-  // Both at once would read them all.
+  // Two queries: one query for both numbers would read all rows.
   const { rows } = await sql<{ first: number | null; last: number | null }>`
     select (select min(seq) from events) as first, (select max(seq) from events) as last`.execute(db);
   return { first: rows[0]?.first ?? 0, last: rows[0]?.last ?? 0 };
@@ -146,7 +147,7 @@ export async function events(db: Db, filter: EventFilter): Promise<Event[]> {
   return (await query.orderBy('seq', filter.reverse ? 'desc' : 'asc').execute()).map(rowToEvent);
 }
 
-/** The days of every time zone begin at a quarter of an hour. */
+/** Grouped by quarter of an hour, because in every time zone a day begins at one. */
 const quarterOf = (at: number): number => Math.floor(at / 900_000);
 
 export async function spent(
@@ -193,10 +194,13 @@ export interface Slice {
   to: number;
 }
 
-/** A statement that reads so many takes about ten milliseconds. */
+/** Maximum number of rows that one statement reads, which takes about ten milliseconds. */
 const SLICE_RUNS = 5_000;
 
-/** The newest runs before `to`: as many as one statement may read, and all that were created together with the last of them. */
+/**
+ * The newest runs before `to`: as many as one statement may read, plus all with the same creation time as the last of
+ * them.
+ */
 export async function sliceBefore(db: Db, to: number, since: number): Promise<Slice & { isLast: boolean }> {
   const found = await sql<{ created_at: number }>`
     select created_at from runs indexed by runs_figures where created_at >= ${since} and created_at < ${to}
@@ -261,7 +265,7 @@ export interface SquadSum {
   runs: number;
 }
 
-/** Runs of one squad have one creation time, so they are in one slice. */
+/** Runs of one squad have the same creation time, so a slice contains all of them. */
 export async function dearestSquads(
   db: Db,
   runs: { workspace?: string } & Slice,
@@ -282,7 +286,7 @@ export async function settings(db: Db): Promise<Record<string, string>> {
   return Object.fromEntries(rows.map(({ key, value }) => [key, value]));
 }
 
-/** Ids consist of digits and lower-case letters, and `{` is the character after `z`. */
+/** Upper bound of a prefix search: ids consist of digits and lower-case letters, and `{` follows `z`. */
 export const AFTER_EVERY_LETTER = '{';
 
 export async function idsLike(db: Db, prefix: string, limit: number): Promise<string[]> {

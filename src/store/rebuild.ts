@@ -30,7 +30,7 @@ type Trx = Transaction<Tables>;
 export type Restored = Omit<Extract<EventBody, { type: 'database.restored' }>, 'type'>;
 
 interface Found extends Pick<Restored, 'why' | 'kept'> {
-  /** Null if it is unknown what the database must contain. */
+  /** Null if it is unknown which events the database must contain. */
   mark: Mark | null;
   /** The database lost commits, so its unfinished intents and its settings are out of date. */
   isBehind: boolean;
@@ -39,8 +39,8 @@ interface Found extends Pick<Restored, 'why' | 'kept'> {
 }
 
 /**
- * Restores missing rows from the run folders, in one transaction that also records an event. Returns null if nothing was missing
- * and the database was not known to be damaged or behind.
+ * Restores missing rows from the run folders, in one transaction that also records an event. Returns null if nothing
+ * was missing and the database was not known to be damaged or outdated.
  */
 export function restoreRuns(
   backend: Backend,
@@ -58,7 +58,7 @@ export function restoreRuns(
       if (status !== undefined && isEnd(status) && changedAt < since) continue;
       const record = await source.record(runId);
       if (record) {
-        // A run and its events are lost together, unless single pages were damaged.
+        // A run and its events are lost together, except if single pages were damaged.
         const isWholeMissing = status === undefined && kept === null;
         const missing = isWholeMissing ? record.events : await missingEvents(trx, runId, record);
         const isOlder = status !== undefined && isEnd(status) && !isEnd(record.run.status);
@@ -75,7 +75,7 @@ export function restoreRuns(
     }
     const isNothing = Object.values(counts).every(count => count === 0);
     if (isBehind || (!mark && !isNothing)) {
-      // An intent of an older state may have been carried out since. Rolling it back now could undo work.
+      // An intent of an outdated state may have been carried out since. Rolling it back now could undo work.
       await trx.deleteFrom('intents').execute();
       if (mark) await replaceSettings(trx, mark.settings);
     }
@@ -117,7 +117,7 @@ async function fillIn(trx: Trx, { turns, chats, reviews }: RunRecord): Promise<b
 
 const ignore = <T extends { doNothing(): R }, R>(conflict: T): R => conflict.doNothing();
 
-/** A run that has released a chat must not take it from the run that holds it now. */
+/** A run that has released a chat must not take it from the run that has it now. */
 async function mayTake(trx: Trx, { id, runId }: RunRecord['chats'][number], ofRun: RunId): Promise<boolean> {
   const chat = await trx.selectFrom('chats').select('run_id').where('id', '=', id).executeTakeFirst();
   return !chat || runId !== null || chat.run_id === null || chat.run_id === ofRun;
@@ -200,7 +200,7 @@ async function build(
   }
 }
 
-/** Replaces the database by the rebuilt one, whichever of these steps were done before a kill. */
+/** Replaces the database with the rebuilt one. Continues after a kill, whichever of these steps were already done. */
 export function finishSwap(path: string): void {
   const rebuilt = rebuiltName(path);
   const at = statSync(rebuilt, { throwIfNoEntry: false })?.mtimeMs;

@@ -37,7 +37,7 @@ import {
 import { type PinRow, pinToRow, rowToPin, type Tables } from './tables.ts';
 import { closed, Writer } from './writer.ts';
 
-/** Removed in one transaction, for which everybody waits. */
+/** Number of runs that are removed in one transaction, for which all other writes wait. */
 const FORGOTTEN_AT_ONCE = 12;
 
 /**
@@ -82,7 +82,7 @@ async function forgetRuns(trx: Transaction<Tables>, ids: RunId[]): Promise<void>
   await trx.deleteFrom('review_limits').where('lineage_id', 'in', lineages).execute();
 }
 
-/** Those that no run refers to any more. */
+/** Squads and chats that no run refers to any more. */
 async function withoutRuns<Column extends 'squad_id' | 'chat_id' | 'lineage_id', Id extends string>(
   trx: Transaction<Tables>,
   column: Column,
@@ -100,15 +100,17 @@ async function withoutRuns<Column extends 'squad_id' | 'chat_id' | 'lineage_id',
   return [...gone];
 }
 
-/** How long reads may follow each other before the event loop gets a turn: they are synchronous, whatever awaits them. */
+/**
+ * Maximum time of consecutive reads before the event loop gets a turn: reads are synchronous, even if they are awaited.
+ */
 const MAX_HOLD_MS = 8;
-/** Read with their JSON in a few milliseconds. */
+/** Number of rows that can be read with their JSON in a few milliseconds. */
 const RUNS_AT_ONCE = 100;
-/** Events that one statement may read to find those of a type. */
+/** Maximum number of events that one statement reads to find those of a type. */
 const EVENTS_AT_ONCE = 20_000;
 /** Runs that failed within this time are few enough for one statement. */
 const FAILED_SLICE_MS = 6 * 3_600_000;
-/** Ids that begin with this many letters are few, however many there are. */
+/** A prefix of at least this many letters matches only a few ids, however many there are. */
 const FEW_LETTERS = 3;
 
 /** Sorted by name, an approved definition before a pending one. Null if the server was never listed. */
@@ -152,7 +154,7 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
 
   let heldSince: number | null = null;
 
-  /** Undefined: no need to wait. */
+  /** Undefined: the caller need not wait. */
   function othersFirst(): Promise<void> | undefined {
     const now = performance.now();
     if (heldSince === null) {
@@ -181,7 +183,7 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
     return result;
   }
 
-  /** For statements that read many rows. */
+  /** Connection for statements that read many rows. */
   const report = <T>(query: (db: Kysely<Tables>) => Promise<T>): Promise<T> => read(query, backend.reports);
 
   function write(apply: (trx: Transaction<Tables>) => Promise<void>): Promise<void> {
@@ -268,7 +270,7 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
     let [ended, failed] = [0, 0];
     if (board.isQuick(filter)) ended = await read(db => board.countEnded(db, filter));
     else for await (const slice of slices()) ended += await report(db => board.countEnded(db, filter, slice));
-    // A clock that was set back leaves failures of the future.
+    // After a clock was set back, failures may have a time in the future.
     for (let from = at - FAILURE_COUNTS_MS; from <= at; from += FAILED_SLICE_MS) {
       const to = from + FAILED_SLICE_MS > at ? Number.MAX_SAFE_INTEGER : from + FAILED_SLICE_MS;
       failed += await read(db => board.countFailed(db, filter, at, { from, to }));
@@ -375,7 +377,7 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
   };
 }
 
-/** Activity of an agent, for which nobody waits. */
+/** Activity of an agent: nobody waits for this write. */
 const isOnlyActivity = ({ events, ...rows }: Change): boolean =>
   events.length > 0 &&
   Object.values(rows).every(some => !some?.length) &&

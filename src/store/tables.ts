@@ -8,7 +8,7 @@ import { InboxItem } from '../schema/inbox.ts';
 import { type Intent, Review } from '../schema/review.ts';
 import { Chat, Run, type RunStatus, Squad, Turn } from '../schema/run.ts';
 
-/** Checked with its schema whenever it is read. */
+/** Checked against its schema whenever it is read. */
 type Json = string;
 export interface MessageRow {
   id: string;
@@ -34,7 +34,7 @@ export interface IntentRow {
   id: string;
   kind: Intent['kind'];
   at: number;
-  /** The other fields of the intent. */
+  /** JSON of the other fields of the intent. */
   data: Json;
 }
 
@@ -49,7 +49,7 @@ export interface EventRow {
   run_id: RunId | null;
   squad_id: SquadId | null;
   type: EventBody['type'];
-  /** The other fields of the body. */
+  /** JSON of the other fields of the event body. */
   data: Json;
 }
 
@@ -74,20 +74,22 @@ export interface PinRow extends ListedServerRow {
   seen_at: number;
 }
 
-/** How many runs there are; triggers keep it up to date. */
+/** Number of runs; triggers keep it up to date. */
 interface RunCountRow {
   workspace: string;
   status: RunStatus;
   runs: number;
 }
 
-/** Cost of the runs that were created within a quarter of an hour, counted from 1970; triggers keep it up to date. */
+/**
+ * Cost of the runs that were created within one quarter of an hour (numbered from 1970); triggers keep it up to date.
+ */
 interface SpendingRow {
   quarter: number;
   is_ended: 0 | 1;
   runs: number;
   cost_usd: number;
-  /** Runs with a cost, those of them whose cost is estimated, and started ones without a cost. */
+  /** Number of runs with a cost, of those with an estimated cost, and of started runs without a cost. */
   reported: number;
   estimated: number;
   unreported: number;
@@ -96,7 +98,7 @@ interface SpendingRow {
 interface MigrationRow {
   name: string;
   applied_at: number;
-  /** The version of Squad that applied it. */
+  /** Version of Squad that applied the migration. */
   version: string;
 }
 
@@ -124,7 +126,9 @@ type SnakeCase<Text extends string> = Text extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
   : Text;
 
-/** The row of a record: snake_case columns, JSON as text, booleans as 0 and 1, and null where an optional field is absent. */
+/**
+ * A record as a row: snake_case columns, JSON as text, booleans as 0 and 1, and null where an optional field is absent.
+ */
 type RowOf<Entity, JsonField, FlagField> = {
   [Field in keyof Entity & string as SnakeCase<Field>]-?: Field extends JsonField
     ? string | Extract<Entity[Field], null>
@@ -136,10 +140,10 @@ type RowOf<Entity, JsonField, FlagField> = {
 };
 
 interface CodecOptions<JsonField, FlagField> {
-  /** Fields stored as JSON. Every read checks them with their schema. */
+  /** Fields stored as JSON. Every read checks them against their schema. */
   json?: readonly JsonField[];
   flags?: readonly FlagField[];
-  /** Names a row in an error message. */
+  /** How an error message names the row. */
   nameOf?(row: Record<string, unknown>): string;
 }
 
@@ -202,7 +206,7 @@ const inboxItems = rowCodec(InboxItem.omit({ default: true }), { json: ['choices
 export const { toRow: squadToRow, toEntity: rowToSquad } = squads;
 export type SquadRow = ReturnType<typeof squadToRow>;
 
-/** Repeat what is inside JSON, so that SQL can search for it and sum it up. */
+/** Columns that repeat values inside JSON, so that SQL can filter and sum by them. */
 interface RunColumns {
   subagent: string | null;
   cost_usd: number | null;
@@ -280,7 +284,7 @@ export class UnreadableRow extends Error {}
 const PinnedDefinition = z.looseObject({ name: z.string() });
 
 export function fromJson<T>(schema: z.ZodType<T>, text: string | null, what: string, extra?: object): T {
-  // Most nullable columns are null, which needs no schema.
+  // Fast path: most nullable columns are null, which needs no schema.
   if (text === null) return null as T;
   try {
     const value: unknown = JSON.parse(text);

@@ -4,13 +4,16 @@ import type { Event, NewEvent } from '../schema/event.ts';
 import { type Backend, withRetry } from './backend.ts';
 import type { Tables } from './tables.ts';
 
-/** A write that may wait lets others join its transaction for this long. */
+/** A write that is not urgent lets others join its transaction for this long. */
 const SHARE_MS = 30;
-/** A transaction blocks the event loop, so its size is limited. */
+/** Maximum number of changes in a transaction, because a transaction blocks the event loop. */
 const MAX_AT_ONCE = 500;
 
 export interface Write {
-  /** Runs inside the shared transaction, and again in another one if that is rolled back. Returns the numbers of its events. */
+  /**
+   * Runs inside the shared transaction, and again in another one if the first is rolled back. Returns the numbers of
+   * its events.
+   */
   apply(trx: Transaction<Tables>): Promise<number[]>;
   events: NewEvent[];
   mayWait: boolean;
@@ -57,7 +60,7 @@ export class Writer {
   }
 
   onEvents(listener: (events: Event[]) => void): () => void {
-    // Wrapped, so that a function registered twice is two listeners that can be removed separately.
+    // Wrapped in an object, so that a function registered twice is two listeners that can be removed separately.
     const entry = (events: Event[]) => listener(events);
     this.#listeners.add(entry);
     return () => this.#listeners.delete(entry);
@@ -70,7 +73,7 @@ export class Writer {
   async close(): Promise<void> {
     const flushed = this.flush();
     this.#refuseAll ??= closed();
-    // The caller of a change that fails now gets the error from that change.
+    // The caller of a change that fails gets the error from that change.
     await flushed.catch(() => {});
   }
 
@@ -109,7 +112,7 @@ export class Writer {
     }
   }
 
-  /** Returns the write that was refused, if any. Nothing of this attempt is stored then. */
+  /** Returns the write that was refused, if any. In that case nothing of this attempt is stored. */
   async #tryTogether(batch: Queued[]): Promise<Queued | null> {
     let applying: Queued | undefined;
     try {

@@ -35,27 +35,30 @@ import type { Run, Turn } from '../schema/run.ts';
 
 export interface TelemetryPorts {
   version: string;
-  /** Whether spans and metrics are sent to an OTLP endpoint, whose address is in the `OTEL_` variables of this process. */
+  /** Whether spans and metrics are sent to an OTLP endpoint, which the `OTEL_` variables of this process name. */
   sends: boolean;
   run(id: RunId): Promise<Run | null>;
   turns(id: RunId): Promise<Turn[]>;
-  /** The `traceparent` that the client gave the run; null: none, or no longer known. */
+  /** The `traceparent` that the client sent for the run; null: none, or no longer known. */
   parentOf(id: RunId): string | null;
   running(): { running: number; queued: number };
-  /** Nothing more is reported about the run. */
+  /** Called when nothing more will be reported about the run. */
   onRunReported(id: RunId): void;
   warn(message: string, cause: unknown): void;
 }
 
 export type Telemetry = ReturnType<typeof createTelemetry>;
 
-/** A hub that stops waits no longer for an endpoint that does not answer. */
+/** Maximum time that a stopping hub waits for an endpoint that does not answer. */
 const CLOSE_TIMEOUT_MS = 1_000;
 const EXPORT_TIMEOUT_MS = 5_000;
 const METRICS_EVERY_MS = 30_000;
-/** More spans than this wait for no endpoint: the newest are dropped, and no run waits. */
+/**
+ * Maximum number of queued spans while the endpoint does not accept them. Beyond it the newest are dropped; a run never
+ * waits.
+ */
 const MAX_QUEUED_SPANS = 4_096;
-/** Seconds, from the conventions for GenAI clients, with longer ones for agents. */
+/** Buckets in seconds: those of the GenAI conventions, plus longer ones for agents. */
 const DURATION_BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600];
 
 /** An endpoint that is down fails twice a minute: one line in the log is enough. */
@@ -80,8 +83,8 @@ function reasonIn(text: string): string {
 }
 
 /**
- * Spans and metrics by the conventions for GenAI and MCP, made from the events and audit entries that the hub writes anyway. Ids
- * follow from the ids of runs, so that a span can name a parent that another hub reported, or that has not ended yet.
+ * Spans and metrics by the conventions for GenAI and MCP, made from events and audit entries that exist anyway. Span
+ * ids are derived from run ids, so that a span can name a parent that another hub reported, or that has not ended yet.
  */
 export function createTelemetry({ version, sends, ...ports }: TelemetryPorts) {
   if (sends) warnOfFirstError(ports.warn);
@@ -151,7 +154,7 @@ export function createTelemetry({ version, sends, ...ports }: TelemetryPorts) {
     end: number;
     attributes: Attributes;
     error?: string | null;
-    /** Default: random ones, and the trace of the parent. */
+    /** Ids of the span (default: random ids, in the trace of the parent). */
     ids?: { traceId: string; spanId: string };
   }
 
@@ -163,7 +166,10 @@ export function createTelemetry({ version, sends, ...ports }: TelemetryPorts) {
     made.end(Math.max(start, end));
   }
 
-  /** The trace of a run, with the span that is its parent. A run that another one started belongs to the trace of that one. */
+  /**
+   * The trace of a run, and the parent of its span. A run that was started by another one belongs to the trace of that
+   * run.
+   */
   async function traceOf(run: Run): Promise<{ traceId: string; parent: string | null; isSampled: boolean }> {
     const given = parseTraceparent(ports.parentOf(run.id));
     const parent = run.parentId === null ? (given?.spanId ?? null) : spanIdOf(run.parentId);
@@ -242,7 +248,7 @@ export function createTelemetry({ version, sends, ...ports }: TelemetryPorts) {
     });
   }
 
-  /** The last turn that was reported, of each run that has not ended. */
+  /** Number of the last reported turn, for each run that has not ended. */
   const lastTurns = new Map<RunId, number>();
 
   async function take({ body, at, runId }: Event): Promise<void> {
@@ -267,7 +273,7 @@ export function createTelemetry({ version, sends, ...ports }: TelemetryPorts) {
     const [run, turns] = await Promise.all([ports.run(runId), ports.turns(runId)]);
     const last = turns.at(-1);
     if (!run) return;
-    // A run that waited for a review ends without another turn.
+    // A run that ends while it waits for a review has no further turn, so its last turn is reported here.
     if (last && lastTurns.get(runId) !== last.number) await turnEnded(run, last);
     if (last) lastTurns.set(runId, last.number);
     if (body.type !== 'run.ended') return;
@@ -276,7 +282,7 @@ export function createTelemetry({ version, sends, ...ports }: TelemetryPorts) {
     ports.onRunReported(runId);
   }
 
-  /** One after the other, so that a burst of ends reads the store no faster than the hub does. */
+  /** Handled one after another, so that a burst of ended runs does not read the store faster than the hub does. */
   let working: Promise<void> = Promise.resolve();
   const inOrder = (act: () => Promise<void>) => {
     working = working.then(act).catch(thrown => ports.warn('A span could not be made', thrown));
@@ -287,7 +293,7 @@ export function createTelemetry({ version, sends, ...ports }: TelemetryPorts) {
       for (const event of events) if (WANTED.has(event.body.type)) inOrder(() => take(event));
     },
 
-    /** A call of an agent to another server, at its end. */
+    /** Reports an agent's call to another server, when the call has ended. */
     gatewayCall({ runId, server, kind, name, outcome, durationMs }: AuditEntry): void {
       if (durationMs === undefined) return;
       const at = Date.now();
@@ -311,7 +317,7 @@ export function createTelemetry({ version, sends, ...ports }: TelemetryPorts) {
       );
     },
 
-    /** The variable that makes spans of the agent's own part of this run. */
+    /** Value of `TRACEPARENT`, which makes spans of the agent part of this run's trace. */
     async traceparentFor(run: Run): Promise<string> {
       const { traceId, isSampled } = await traceOf(run);
       return `00-${traceId}-${spanIdOf(run.id)}-${isSampled ? '01' : '00'}`;
@@ -327,13 +333,13 @@ export function createTelemetry({ version, sends, ...ports }: TelemetryPorts) {
       const closed = working.then(() => Promise.all([tracing?.shutdown(), metering.shutdown()]));
       const { promise: tooLate, resolve } = Promise.withResolvers<void>();
       const timer = setTimeout(resolve, CLOSE_TIMEOUT_MS);
-      await Promise.race([closed.catch(() => {}), tooLate]); // an endpoint that is down is no reason to report at the end
+      await Promise.race([closed.catch(() => {}), tooLate]); // an endpoint that is down is not reported while the hub stops
       clearTimeout(timer);
     },
   };
 }
 
-/** Without the scope, which is the same for all of them. */
+/** Without the scope, which is the same for all metrics. */
 const PROMETHEUS = new PrometheusSerializer('', false, undefined, false, true);
 
 const WANTED = new Set(['tool.called', 'run.ended', 'run.turn_ended']);
@@ -356,7 +362,7 @@ interface Parent {
   isSampled: boolean;
 }
 
-/** https://www.w3.org/TR/trace-context/; null for anything else, and for ids of zeros. */
+/** Format: https://www.w3.org/TR/trace-context/. Null for anything else, and for ids of zeros. */
 export function parseTraceparent(value: string | null): Parent | null {
   const found = /^[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})$/.exec(value ?? '');
   if (!found || value!.startsWith('ff')) return null;
@@ -364,7 +370,10 @@ export function parseTraceparent(value: string | null): Parent | null {
   return { traceId: traceId!, spanId: spanId!, isSampled: (Number.parseInt(flags!, 16) & 1) === 1 };
 }
 
-/** The ids of a run for its span, random ones for others. Spans are made one at a time, so one place for the next ids is enough. */
+/**
+ * Supplies the ids of a run for its span, and random ids for other spans. Spans are created one at a time, so one field
+ * for the next ids is enough.
+ */
 class GivenIds implements IdGenerator {
   next: { traceId: string; spanId: string } | null = null;
   private readonly random = new RandomIdGenerator();

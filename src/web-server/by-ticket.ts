@@ -5,7 +5,7 @@ import type { WebPorts } from './ports.ts';
 import { type Errand, named, type Tickets } from './tickets.ts';
 
 export const TICKET_WRONG = new HttpProblem(401, 'TICKET_WRONG', 'Invalid or expired ticket', [
-  'Get one with POST /api/ticket. It works once, within 30 seconds.',
+  'Get a new ticket with POST /api/ticket. It works once, within 30 seconds.',
 ]);
 
 interface Parts {
@@ -15,7 +15,7 @@ interface Parts {
   admit: () => void;
 }
 
-/** Serves the few paths that need a ticket, a key or nothing at all instead of a token. */
+/** Serves the few paths that accept a ticket or a key instead of a token, or need neither. */
 export async function serveByTicket(
   request: IncomingMessage,
   response: ServerResponse,
@@ -26,7 +26,7 @@ export async function serveByTicket(
     if (path === '/api/live') throw new HttpProblem(426, 'INVALID_INPUT', '/api/live is a WebSocket');
     if (path === '/api/session') {
       const { token, isFirst } = await login.session(request);
-      // Sent before the web UI stores anything: stored data of this origin was left by another program.
+      // Sent before the web UI stores anything: data already stored for this origin was left by another program.
       if (isFirst) response.setHeader('clear-site-data', '"storage"');
       return sendJson(response, 200, { token });
     }
@@ -156,7 +156,7 @@ export class LoginHandler {
     const query = new URL(url!, 'http://localhost').searchParams;
     const nonce = query.get('nonce') ?? '';
     if (!NONCE.test(nonce))
-      throw new HttpProblem(400, 'INVALID_INPUT', 'nonce is 16 to 128 letters, digits, - or _');
+      throw new HttpProblem(400, 'INVALID_INPUT', 'nonce must be 16 to 128 letters, digits, - or _');
     const proof = this.ports.sessions.proof(query.get('session') ?? '', nonce, headers.host!);
     if (proof === null) throw SESSION_OVER;
     return { proof };

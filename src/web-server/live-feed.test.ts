@@ -49,7 +49,9 @@ function eventful(
 
 function reader() {
   const told: LiveMessage[] = [];
-  const page = { send: (message: Buffer) => told.push(JSON.parse(String(message))) } as unknown as LiveClient;
+  const send = (message: Buffer) => told.push(JSON.parse(String(message)));
+  // A feed lives on after its test, until the process ends.
+  const page = { send, beat: () => {} } as unknown as LiveClient;
   const seqs = () =>
     told.flatMap(message => (message.type === 'changes' ? message.events.map(({ seq }) => seq) : []));
   return { page, told, seqs };

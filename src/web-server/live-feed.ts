@@ -33,7 +33,10 @@ export class LiveFeed {
     this.options = options;
   }
 
-  /** Sends hello and everything since event `after` (null: the client knows nothing yet). Resolves when the client gets all further changes. */
+  /**
+   * Sends `hello` and every change since event `after` (null: the client knows nothing yet). Resolves when the client
+   * gets all further changes.
+   */
   join(client: LiveClient, after: number | null): Promise<void> {
     return this.inTurn(async () => {
       if (!this.listening) await this.wake();
@@ -62,7 +65,7 @@ export class LiveFeed {
     // Subscribe before reading the newest number, so that no event is missed in between.
     this.listening = store.onEvents(events => this.take(events));
     const [newest] = await store.events({ limit: 1, reverse: true }).catch((thrown: unknown) => {
-      // Still subscribed, the next join would not read the number again.
+      // Unsubscribe after an error: while subscribed, the next join would not read the number again.
       this.sleep();
       throw thrown;
     });
@@ -120,7 +123,7 @@ export class LiveFeed {
     );
   }
 
-  /** Events with the current state of their runs and items, which may be newer than the last event. */
+  /** Events with the current state of their runs and items; that state may be newer than the last event. */
   private async changes(events: Event[], last: number): Promise<LiveMessage> {
     const inbox = new Map<string, InboxItem>();
     for (const { body } of events) if ('item' in body) inbox.set(body.item.id, body.item);

@@ -14,7 +14,7 @@ export interface LiveClientOptions {
   silentMs: number;
   /** Nothing more is queued above this many unsent bytes. */
   maxUnsentBytes: number;
-  /** Message for a client that had fallen behind and has caught up. */
+  /** Sent to a client that had fallen behind and has caught up. */
   reset(): Buffer;
 }
 
@@ -70,7 +70,7 @@ export interface Target {
 
 interface Watched {
   target: Target;
-  /** Each client with the last state it was sent; null: nothing yet. */
+  /** Each client with the last state sent to it; null: nothing was sent yet. */
   clients: Map<LiveClient, string | null>;
 }
 
@@ -132,7 +132,7 @@ export class OutputWatches {
   private async checkOne({ target, clients }: Watched): Promise<void> {
     const { runId, turn, stream } = target;
     const { files, runner, traces } = this.services;
-    // Read before the size: if the turn is over now, the size below is final.
+    // Read before the size: if the turn has ended now, the size below is final.
     const run = runner.current(runId);
     const isOver = run === null || run.turn > turn;
     const size = await files.size({ runId, number: turn }, stream);
@@ -183,7 +183,7 @@ export class LiveSocket {
     this.times = times;
     this.feed = new LiveFeed(ports, times);
     this.watches = new OutputWatches(ports.services, times.lookMs);
-    // With a listener, ws leaves the response to us.
+    // With a listener for this event, `ws` leaves the response to us.
     this.server.on('wsClientError', () => {});
   }
 

@@ -1,7 +1,7 @@
 import type { Operation } from '../operations/operation.ts';
 import type { JsonSchema, WebPorts } from './ports.ts';
 
-/** A JSON Schema of an object, or of one of several. */
+/** A JSON Schema of an object, or of one of several objects. */
 export interface ObjectSchema extends JsonSchema {
   properties?: Record<string, JsonSchema>;
   required?: string[];
@@ -154,9 +154,9 @@ const TICKET = {
 
 export interface Route {
   method: 'GET' | 'POST';
-  /** With its fields in braces, as in OpenAPI. */
+  /** Path with its fields in braces, as in OpenAPI. */
   path: string;
-  /** Fields of the input that are in the path. */
+  /** Fields of the input that belong to the path. */
   fields: string[];
   operation: Operation;
 }

@@ -7,7 +7,10 @@ import { fieldsOf, openApi, type Route, routesOf } from './open-api.ts';
 import type { JsonSchema, WebPorts } from './ports.ts';
 import { errandOf, named, type Tickets } from './tickets.ts';
 
-/** Converts query parameters to the types that the operation expects. Others stay strings, which the operation then refuses. */
+/**
+ * Converts query parameters to the types that the operation expects. A parameter that cannot be converted stays a
+ * string, which the operation refuses.
+ */
 export function readQuery(query: URLSearchParams, schema: JsonSchema): Record<string, unknown> {
   const fields = fieldsOf(schema);
   const names = [...new Set(query.keys())];
@@ -45,7 +48,7 @@ const MAX_WAIT_S = 3_600;
 export function restApi(ports: WebPorts, tickets: Tickets): Hono<{ Bindings: HttpBindings }> {
   const app = new Hono<{ Bindings: HttpBindings }>();
   const routes = routesOf(ports.operations);
-  /** Input schemas, created on first use. */
+  /** Input schemas, built on first use. */
   const inputs = new Map<string, JsonSchema>();
   for (const route of routes)
     app.on(route.method, honoPath(route.path), async request => request.json(await answer(request, route)));

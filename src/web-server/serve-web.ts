@@ -11,7 +11,7 @@ import type { WebPorts } from './ports.ts';
 import { restApi } from './rest.ts';
 import { Tickets } from './tickets.ts';
 
-/** The guard has checked `host`: it is one of the hub's own names. */
+/** `host` was checked by the guard: it is one of the hub's own names. */
 const contentPolicy = (host: string): string =>
   [
     "default-src 'none'",
@@ -50,7 +50,7 @@ export class StaticFiles {
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url!.split('?', 1)[0]!.slice(1);
     const isFile = extname(path) !== '';
-    // A newer build may have replaced the files since the last page load, with other names.
+    // A newer build may have replaced the files, under other names, since the page was loaded.
     if (!isFile) this.names = null;
     this.names ??= namesIn(this.folder);
     const name = isFile ? path : 'index.html';
@@ -102,7 +102,7 @@ export interface WebServer {
     head: Buffer,
     admit: () => void,
   ): Promise<HttpProblem | null>;
-  /** A key that opens a session for one browser at this host. */
+  /** Creates a key that opens a session for one browser at this host. */
   key(host: string): string;
   close(): Promise<void>;
 }

@@ -14,7 +14,7 @@ export type Errand =
   /** Opens a session for one browser, at this host only. */
   | { purpose: 'open'; host: string };
 
-/** Programs use a ticket at once; a printed address is opened by a person. */
+/** Lifetimes: programs use a ticket at once, but a printed address is opened by a person. */
 export const TICKET_MS = { live: 30_000, download: 30_000, export: 30_000, open: 600_000 } as const;
 const MAX_TICKETS = 1_000;
 
@@ -91,7 +91,7 @@ const FIELDS: Readonly<Record<Purpose, readonly string[]>> = {
   export: ['run'],
 };
 
-/** Reads the body of `POST /api/ticket`. The run is looked up now, so that an unknown one fails this request. */
+/** Reads the body of `POST /api/ticket`. The run is looked up now, so that an unknown run fails this request. */
 export async function errandOf(
   body: Record<string, unknown>,
   { caller, session }: { caller: Caller; session: string | null },
@@ -99,7 +99,7 @@ export async function errandOf(
 ): Promise<Errand> {
   const { purpose: wanted, ...rest } = body;
   const purpose = PURPOSES.find(each => each === wanted);
-  if (!purpose) throw new HttpProblem(400, 'INVALID_INPUT', 'purpose is live, download or export');
+  if (!purpose) throw new HttpProblem(400, 'INVALID_INPUT', 'purpose must be live, download or export');
   const unknown = Object.keys(rest).find(field => !FIELDS[purpose].includes(field));
   if (unknown !== undefined)
     throw new HttpProblem(
@@ -115,7 +115,7 @@ export async function errandOf(
   const found = (await ask('read_output', { ...rest, limit: 1 })) as OutputFound;
   if (found.turn > found.lastTurn)
     throw new HttpProblem(404, 'INVALID_INPUT', `${found.runId} has no turn ${found.turn}`, [
-      `Its last is ${found.lastTurn}.`,
+      `Its last turn is ${found.lastTurn}.`,
     ]);
   const { runId, turn } = found;
   return { purpose, runId, turn, stream: rest.stream === 'stderr' ? 'stderr' : 'stdout' };

@@ -99,7 +99,7 @@ test('a client that does not prove which process it is, is refused', {
   squad.write('silent.mjs', HANDSHAKE.replace('if (prove)', 'if (false)').replace('1500', '8000'));
   const silent = handshake('FILE', process.pid).replace('hello.mjs', 'silent.mjs');
   const { heard, isSameHub } = await attack(file => `${silent.replace('FILE', file)} stop_hub`);
-  expect(heard).toContain('has to prove which process it is');
+  expect(heard).toContain('did not prove which process it is');
   expect(isSameHub).toBe(true);
 });
 

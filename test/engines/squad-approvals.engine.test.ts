@@ -160,6 +160,6 @@ describe.each(others)('%s', name => {
     const { items } = await here.it.squad.json<{ items: InboxItem[] }>(['inbox', '--all']);
     expect(items).toEqual([]);
     const { stdout } = await here.it.squad.run(['show', spawn_id]);
-    expect(stdout).toMatch(/advisory +approvals: ask: Squad knows no way to have this engine ask/);
+    expect(stdout).toMatch(/advisory +approvals: ask: this engine cannot ask the user/);
   });
 });

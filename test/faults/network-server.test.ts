@@ -30,7 +30,7 @@ const FAILURES: Failure[] = [
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
       response.write('{"jsonrpc":"2.0"', () => response.destroy());
     },
-    told: /broke off/,
+    told: /broke in the middle/,
     retryMs: COOLDOWN_MS,
   },
   {

@@ -9,3 +9,6 @@ export const COMPILE_CACHE = join(
   '.cache',
   'squad-compiled',
 );
+
+/** Compiled code of the hub, which a hub keeps in the cache of its home. */
+export const HUB_CODE = join(COMPILE_CACHE, 'hub.code');

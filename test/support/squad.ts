@@ -14,14 +14,14 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { Client, type ClientCapabilities } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { socketPath } from '../../src/link/home.ts';
 import { hubPid, hubRecordPath, isRunning } from '../../src/link/hub-record.ts';
 import type { HubSettingKey } from '../../src/schema/config.ts';
 import { askHub } from './ask-hub.ts';
-import { COMPILE_CACHE } from './compile-cache.ts';
+import { COMPILE_CACHE, HUB_CODE } from './compile-cache.ts';
 import { runHosted } from './run-hosted.ts';
 
 export const BIN = join(import.meta.dirname, '..', '..', 'bin', 'squad.cjs');
@@ -182,8 +182,12 @@ export class TestSquad {
     const cache = join(this.home, 'cache');
     if (!this.sharesCompiled || existsSync(cache) || !existsSync(COMPILE_CACHE)) return;
     mkdirSync(cache, { recursive: true, mode: 0o700 });
+    symlinkSync(HUB_CODE, join(cache, basename(HUB_CODE)));
     // One folder for each version of Node.
-    for (const name of readdirSync(COMPILE_CACHE)) symlinkSync(join(COMPILE_CACHE, name), join(cache, name));
+    for (const { name } of readdirSync(COMPILE_CACHE, { withFileTypes: true }).filter(each =>
+      each.isDirectory(),
+    ))
+      symlinkSync(join(COMPILE_CACHE, name), join(cache, name));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

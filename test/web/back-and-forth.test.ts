@@ -146,7 +146,7 @@ describe('one of several workspaces', () => {
     const page = await webUi.open(`/cost?${new URLSearchParams({ w: fresh })}`);
     const chips = page.locator('.chips');
     await chips.getByRole('link', { name: 'needs you 0', exact: true }).waitFor();
-    await chips.getByRole('link', { name: 'needs you elsewhere 1' }).waitFor();
+    await chips.getByRole('link', { name: 'needs you in another workspace 1' }).waitFor();
     await page.getByRole('heading', { name: 'Today, in all workspaces' }).waitFor();
     const picker = page.getByLabel('Workspace');
     expect(await picker.inputValue()).toBe(fresh);

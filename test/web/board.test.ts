@@ -52,7 +52,7 @@ test('runs are in the order of who needs somebody, then who failed, works, waits
   const page = await webUi.open('/');
   await page.locator('.board > li').nth(49).waitFor();
   expect((await ids(page)).slice(0, 4)).toEqual([runs.asks, runs.failed, runs.works, runs.waits]);
-  const chips = page.getByRole('navigation', { name: 'Runs by need' });
+  const chips = page.getByRole('navigation', { name: 'Runs, sorted by what needs you' });
   for (const [name, count] of [
     ['all', OLD_RUNS + 4],
     ['needs you', 1],
@@ -101,7 +101,7 @@ test('a run that changes goes to its new place, but not while somebody is in the
   await page.locator(`[data-run=${runs.works}]`).getByText('cancelled', { exact: true }).waitFor();
   await page.locator(`[data-run=${runs.waits}]`).getByText('done', { exact: true }).waitFor();
   expect((await ids(page)).slice(0, 4)).toEqual([runs.asks, runs.failed, runs.works, runs.waits]);
-  await page.getByRole('button', { name: /out of order: sort/ }).waitFor();
+  await page.getByRole('button', { name: /Sort again: .* out of order/ }).waitFor();
   await page.keyboard.press('s');
   await expect
     .poll(async () => (await ids(page)).slice(0, 4))

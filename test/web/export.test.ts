@@ -203,7 +203,7 @@ test('of a long output the end is there, with the numbers its lines had, and it 
   expect(statSync(long).size).toBeLessThan(16 * 1024 * 1024);
   const page = await open(`/r/${runIds[0]}/output`, long);
   await page.getByText('line-200000 of many').first().waitFor();
-  await page.getByText('Some of it was left out').click();
+  await page.getByText('Parts of the run were left out').click();
   await page.getByText(/the first [\d.]+ MiB/).waitFor();
   await page.getByLabel('Go to line').fill('199000');
   await page.keyboard.press('Enter');

@@ -64,7 +64,7 @@ test('a round is sent back, another approved; the coder continues after each, an
   const [first, second] = [await rounds.nth(0).boundingBox(), await rounds.nth(1).boundingBox()];
   expect(second!.x).toBeGreaterThanOrEqual(first!.x + first!.width);
   await rounds.nth(1).getByRole('button', { name: 'Changes since the previous round' }).click();
-  await page.getByText('Round 2 of 3, 1 sent back; abandoned after 5 of these').waitFor();
+  await page.getByText('Round 2 of 3, 1 sent back; the task is abandoned after 5 of these').waitFor();
   const changed = rounds.nth(1).locator('.diff-row');
   await changed.filter({ hasText: 'times = 3' }).waitFor();
   await changed.filter({ hasText: 'times = 1' }).waitFor();

@@ -85,7 +85,7 @@ test('a worker left at the address of the port is gone once the browser has aske
   await page.goto(`http://127.0.0.1:${port}/`);
   await page.waitForFunction(async () => (await navigator.serviceWorker.getRegistrations()).length === 0);
   await page.goto(`http://127.0.0.1:${port}/`);
-  await page.getByText('To open it: squad open').waitFor();
+  await page.getByText('To open the web UI, run `squad open`.').waitFor();
   expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage, ...localStorage }))).toBe('{}');
 });
 

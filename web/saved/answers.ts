@@ -15,7 +15,7 @@ interface LineQuery {
 
 const AROUND = 200;
 
-/** Lines with these words in them, colours taken out. */
+/** Searches the lines, without colours, for these words. */
 function searchLines(output: SavedOutput, query: LineQuery) {
   const pattern = patternOf(query);
   const matches = [];
@@ -51,7 +51,7 @@ const BYTES = 256 * 1024;
 
 type OutputOf = { run: string; turn?: number | undefined; stream?: 'stdout' | 'stderr' | undefined };
 
-/** Answer from a saved run. Undefined: that is not in the file. */
+/** Answers requests from a saved run. Undefined: the file does not have the answer. */
 export function answersOf(saved: SavedRun): (name: string, input: object) => unknown {
   const read = new Map<SavedRun['outputs'][number], SavedOutput>();
   const shown = saved.answers.find(({ name }) => name === 'show_run')?.answer as Output<'show_run'>;

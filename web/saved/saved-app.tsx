@@ -9,7 +9,7 @@ import { Toasts } from '../ui/toast.tsx';
 import { RunPage } from '../views/runs/run/run-page.tsx';
 import { SquadPage } from '../views/runs/squad/squad-page.tsx';
 
-/** The pages of one run and its squad, out of a file. */
+/** The pages of a saved run and its squad, from one file. */
 export function SavedApp({ saved }: { saved: SavedRun }) {
   return (
     <LocationProvider>
@@ -49,7 +49,7 @@ function SavedHead({ saved: { run, savedAt, version, leftOut } }: { saved: Saved
       </span>
       {leftOut.length > 0 && (
         <details>
-          <summary class="tone-ask">Some of it was left out</summary>
+          <summary class="tone-ask">Parts of the run were left out</summary>
           <ul>
             {leftOut.map(what => (
               <li key={what}>{what}</li>

@@ -10,16 +10,16 @@ const isInside = (byte: number | undefined): boolean => byte !== undefined && (b
 export interface Range {
   offset: number;
   limit: number;
-  /** No pieces of lines at its edges, unless a piece is all there is. */
+  /** True: no partial lines at the edges, unless a part of one line is all there is. */
   isWholeLines: boolean;
-  /** Readable text in place of an engine's JSON event lines. */
+  /** True: readable text instead of an engine's JSON event lines. */
   isReadable: boolean;
 }
 
 /** A saved output. Reads by bytes and by lines, as the hub reads the original file. Parts that were left out are not counted. */
 export class SavedOutput {
   readonly #bytes: Uint8Array;
-  /** Where each line starts. */
+  /** Byte offset at which each line starts. */
   readonly #starts: number[] = [];
   readonly #words: Output['words'];
   readonly #first: number | null;
@@ -49,7 +49,7 @@ export class SavedOutput {
     return { text, offset: start, nextOffset: end, size, firstLine };
   }
 
-  /** Where a line starts, or which line a byte is in. */
+  /** Finds where a line starts, or the line that contains a byte. */
   locate({ line, offset }: { line?: number | undefined; offset?: number | undefined }) {
     const last = this.#starts.length - 1;
     const index = line === undefined ? this.#indexAt(offset ?? 0) : line - (this.#first ?? 1);
@@ -62,7 +62,7 @@ export class SavedOutput {
     };
   }
 
-  /** Lines after a byte, each with its number, its start and its text. */
+  /** Yields lines after this byte, each with its number, offset and text. */
   *lines(
     after: number,
     isReadable: boolean,
@@ -82,7 +82,8 @@ export class SavedOutput {
     while (isInside(this.#bytes[start])) start++;
     let end = Math.min(start + limit, this.#bytes.length);
     while (end > start && isInside(this.#bytes[end])) end--;
-    // A character may be longer than the limit: read it whole, or the reader would never reach the end.
+    // A single character may be longer than the limit; it is read whole, otherwise the reader would never reach the
+    // end.
     if (end === start) while (++end < this.#bytes.length && isInside(this.#bytes[end]));
     return [start, Math.min(end, this.#bytes.length)];
   }

@@ -8,13 +8,13 @@ interface Question {
   effect: string;
   command: string;
   yes: string;
-  /** Returns the text of the toast that follows. */
+  /** Runs the action. Returns the text of the toast that follows. */
   run(): Promise<string>;
 }
 
 const asked = signal<Question | null>(null);
 
-/** Asks for confirmation of an irreversible action that belongs to no view. */
+/** Asks for confirmation of an irreversible action that does not belong to a view. */
 export function askFirst(question: Question): void {
   asked.value = question;
 }

@@ -1,4 +1,4 @@
-/** Checks a folder before the hub is asked; null: no error found here. */
+/** Checks a folder before the request to the hub; null: no error found here. */
 export function folderError(folder: string): string | null {
   if (folder === '') return 'Enter the absolute path of a project folder.';
   if (/^(\/|[A-Za-z]:[\\/]|\\\\)/.test(folder)) return null;

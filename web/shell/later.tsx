@@ -7,24 +7,27 @@ import { connection } from '../state/live.ts';
 import { token } from '../state/token.ts';
 import { toast } from '../ui/toast.tsx';
 
-/** If loading fails again this soon after a reload, the tab is not reloaded once more: it would reload forever. */
+/**
+ * If loading fails again within this time after a reload, the tab is not reloaded once more, because it could reload
+ * forever.
+ */
 const TOO_SOON_MS = 30_000;
 
 export interface WaitProps {
   hasFailed: boolean;
   retry(): void;
-  /** Closes the overlay that is loading. */
+  /** Closes an overlay while it is still loading. */
   onClose?(): void;
 }
 
 export type Later<P> = ComponentType<P> & {
-  /** Never throws: a load error is shown when the view is opened. */
+  /** Loads the code in advance. Never throws: a load error is shown when the view is opened. */
   preload(): Promise<void>;
 };
 
 /**
- * A view whose code is loaded when it is first opened. A browser caches a failed import, so after a failure the whole tab is
- * reloaded as soon as the hub answers. If the hub was updated meanwhile, the reload finds the new files.
+ * A view whose code is loaded when it is first opened. A browser caches a failed import, so after a failure the whole
+ * tab is reloaded as soon as the hub answers. If the hub was updated in between, the reload finds the new files.
  */
 export function later<P extends object>(
   load: () => Promise<ComponentType<P>>,

@@ -7,7 +7,7 @@ import { ReviewActionDialog } from './review-action.tsx';
 import { RunActionDialog } from './run-action.tsx';
 import { OverlayWait } from './view-wait.tsx';
 
-/** Load the palette soon after the first view, before a fast typist needs it. */
+/** The palette is loaded soon after the first view, before a fast typist needs it. */
 const PRELOAD_MS = 500;
 
 type Open = { name: 'palette' | 'help'; keys: Binding[] } | { name: 'start' } | null;
@@ -19,7 +19,7 @@ const close = () => {
 // Keys typed while an overlay loads must not trigger keys of the view below.
 effect(() => restKeys(open.value && close));
 
-// Read before the dialog opens: with it open, the keys of the view are off.
+// Read before the dialog opens, because an open dialog turns the keys of the view off.
 export const openPalette = () => {
   open.value = { name: 'palette', keys: keysNow() };
 };

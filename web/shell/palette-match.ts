@@ -3,7 +3,7 @@ export interface Entry {
   id: string;
   group: string;
   label: string;
-  /** Shown next to the label and searched as well. */
+  /** Shown next to the label, and also searched. */
   hint?: string;
   key?: string;
   run(): void;

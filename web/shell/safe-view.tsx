@@ -5,7 +5,7 @@ import { Empty } from '../ui/empty.tsx';
 import { Problem } from '../ui/problem.tsx';
 
 interface SafeViewProps {
-  /** A new address resets the error. */
+  /** Current address; a new address resets the error. */
   url: string;
   children: ComponentChildren;
 }

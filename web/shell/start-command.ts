@@ -1,5 +1,5 @@
 import { shellWord } from '../../src/schema/shell-word.ts';
-/** Options of a run; those left out come from the role and the project. */
+/** Options of a run; missing ones come from the role and the project. */
 export interface StartChoices {
   engine?: string;
   model?: string;

@@ -4,7 +4,7 @@ import type { StartChoices } from './start-command.ts';
 
 interface StartMoreProps {
   choices: StartChoices;
-  /** Null: no folder chosen yet. */
+  /** Folder of the run; null: none chosen yet. */
   workspace: string | null;
   onChange(choices: StartChoices): void;
 }

@@ -136,7 +136,7 @@ export function StartRun({ onClose }: { onClose(): void }) {
   );
 }
 
-/** The value after it has not changed for a moment. */
+/** The value, once it has not changed for a moment. */
 function useDebounced(value: string): string {
   const [settled, settle] = useState(value);
   useEffect(() => {

@@ -13,7 +13,7 @@ export function useSummary() {
   );
 }
 
-/** Activity of agents does not change the order or the counts of runs. */
+/** True if the order or the counts of runs may have changed; activity of agents does not change them. */
 export function changesBoard({ events }: Changes): boolean {
   return events.some(({ body }) => /^(run\.(?!activity)|inbox\.|squad\.|review\.|runs\.)/.test(body.type));
 }

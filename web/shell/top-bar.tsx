@@ -50,13 +50,13 @@ export function TopBar() {
   );
 }
 
-/** Without any runs the cost is not shown. */
+/** False without any runs; then the cost is not shown. */
 const hasRuns = ({ counts }: Output<'list_board'>): boolean => Object.values(counts).some(count => count > 0);
 
 function FilterBox() {
   const { path, route } = useLocation();
   const [given, setQ] = useParam('q');
-  // In other views `q` belongs to another search.
+  // Only on the list of runs: in other views `q` belongs to another search.
   const q = path === '/' ? given : null;
   const box = useRef<HTMLInputElement>(null);
   const [typed, setTyped] = useState(q ?? '');
@@ -102,7 +102,7 @@ function Chips({ counts, asking }: { counts: Partial<Record<Need, number>> | und
   const href = (need: string | null) => withQuery('/', { ...(path === '/' && query), need, status: null });
   const all = counts && NEEDS.reduce((sum, need) => sum + (counts[need] ?? 0), 0);
   return (
-    <nav class="chips" aria-label="Runs by need">
+    <nav class="chips" aria-label="Runs, sorted by what needs you">
       <a href={href(null)} aria-current={chosen === null ? 'true' : undefined}>
         all <span class="num">{all ?? '…'}</span>
       </a>
@@ -127,7 +127,8 @@ function Elsewhere({ here }: { here: number }) {
   if (elsewhere <= 0) return null;
   return (
     <a href="/inbox" class="need-needs_you">
-      {elsewhere === 1 ? 'needs you elsewhere' : 'need you elsewhere'} <span class="num">{elsewhere}</span>
+      {elsewhere === 1 ? 'needs you in another workspace' : 'need you in other workspaces'}{' '}
+      <span class="num">{elsewhere}</span>
     </a>
   );
 }

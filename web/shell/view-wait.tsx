@@ -33,7 +33,7 @@ export function OverlayWait({ hasFailed, retry, onClose }: WaitProps) {
 function NotLoaded({ what, retry }: { what: string; retry(): void }) {
   const error = isStale()
     ? new ApiError('HUB_UNREACHABLE', `${what} could not be loaded: the hub does not answer`, [
-        'It loads as soon as the hub answers. To start the hub, run `squad open`.',
+        'This view loads as soon as the hub answers. To start the hub, run `squad open`.',
       ])
     : new ApiError('PAGE_ERROR', `${what} could not be loaded`, ['If this happens again, reload the page.']);
   return <Problem error={error} onRetry={retry} />;

@@ -19,14 +19,14 @@ export class ApiError extends Error {
   }
 }
 
-/** Everything thrown reaches a view as an ApiError. */
+/** Converts anything thrown to an ApiError, which views can show. */
 export const asApiError = (thrown: unknown): ApiError =>
   thrown instanceof ApiError ? thrown : new ApiError('PAGE_ERROR', String(thrown));
 
 export interface CallOptions {
   workspace?: string;
   signal?: AbortSignal;
-  /** How long the operation may wait (default: it returns at once). */
+  /** How long the operation may wait, in seconds (default: it returns at once). */
   waitSeconds?: number;
 }
 
@@ -79,7 +79,7 @@ async function send(method: string, path: string, { body, headers, signal }: Mes
     ]);
   }
   if (found === 'stranger') {
-    // The hub never answered this tab, so the token belongs to another hub and there is no data to keep.
+    // The hub never answered this tab, so the token belongs to another hub, and there is no data to keep.
     if (!wasHub()) dropToken();
     throw new ApiError(
       'HUB_UNREACHABLE',

@@ -7,7 +7,7 @@ const MAX_KEPT = 2_000;
 /** One signal per run, so that a change redraws one row. */
 export class Cards {
   #signals = new Map<string, Signal<RunCard | undefined>>();
-  /** Runs received over the WebSocket: a response of a request sent before is older. */
+  /** Runs whose card came over the WebSocket; the response to an earlier request is older than that card. */
   #told = new Set<string>();
   #watched = new Set<string>();
 
@@ -34,7 +34,7 @@ export class Cards {
     for (const card of cards) if (!this.#told.has(card.id)) this.#write(card);
   }
 
-  /** The connection broke: from now on every response is newer than what was received over it. */
+  /** Called when the connection breaks: from now on every response is newer than the cards received over it. */
   distrust(): void {
     this.#told.clear();
   }

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import type { InboxItem } from '../../src/schema/inbox.ts';
 import { onChanges } from './live.ts';
 
-/** More than fit on a screen. */
+/** Maximum number of items; more than fit on a screen. */
 const MAX_ITEMS = 500;
 
 const items = signal<ReadonlyMap<string, InboxItem>>(new Map());

@@ -1,6 +1,8 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 
-/** The program that answers on our port: the hub of this token, a hub that says the session is over, another program, or none. */
+/**
+ * What answers on our port: the hub of this token, a hub that says the session is over, another program, or nothing.
+ */
 export type Answering = 'hub' | 'over' | 'stranger' | 'nobody';
 
 const PROOF_TIMEOUT_MS = 10_000;
@@ -11,16 +13,16 @@ let proving: Promise<Answering> | null = null;
 let wasProved = false;
 const waiting = new Set<() => void>();
 
-/** The last response came from another program. */
+/** True: the last response came from another program. */
 export const isStranger: ReadonlySignal<boolean> = strange;
-/** Our hub has proved its identity, and the connection has not broken since. */
+/** True: our hub has proved its identity, and the connection has not broken since. */
 export const isProved: ReadonlySignal<boolean> = proved;
 /** True when our hub has ever answered this tab. */
 export const wasHub = (): boolean => wasProved;
 
 /**
- * Checks who answers on our port before the token is sent: after a hub has exited, another program may have taken its port.
- * A success is kept until there is a sign that the hub may have exited; a failure is not kept.
+ * Checks what answers on our port before the token is sent: after a hub has exited, another program may have taken its
+ * port. A success is cached until there is a sign that the hub may have exited; a failure is not cached.
  */
 export function whoAnswers(token: string): Promise<Answering> {
   const asked = proving ?? ask(token);
@@ -42,7 +44,7 @@ export async function hubAnswers(token: string): Promise<void> {
   if ((await whoAnswers(token)) !== 'hub') await new Promise<void>(settle => waiting.add(settle));
 }
 
-/** The connection broke: the next one may reach another program. */
+/** Called when the connection breaks: the next one may reach another program. */
 export function distrustHub(): void {
   proving = null;
   proved.value = false;
@@ -60,7 +62,7 @@ async function ask(token: string): Promise<Answering> {
       proof?: unknown;
       error?: { code?: unknown };
     } | null;
-    // Any program can claim this; the only effect is that the tab drops its token.
+    // Any program can claim this, but the only effect is that the tab drops its token.
     if (value?.error?.code === 'SESSION_OVER') return 'over';
     return value?.proof === (await proofOf(token, nonce, location.host)) ? 'hub' : 'stranger';
   } catch {
@@ -68,7 +70,10 @@ async function ask(token: string): Promise<Answering> {
   }
 }
 
-/** Only the owner of the token can compute this. It includes the address, so a program at another address cannot relay it. */
+/**
+ * Only the owner of the token can compute this proof. It includes the address, so a program at another address cannot
+ * relay it.
+ */
 export async function proofOf(token: string, nonce: string, host: string): Promise<string> {
   const bytes = (text: string) => new TextEncoder().encode(text);
   const algorithm = { name: 'HMAC', hash: 'SHA-256' };

@@ -2,15 +2,15 @@ import type { ClientMessage, LiveMessage } from '../../src/schema/live.ts';
 import { SILENT_MS } from '../../src/schema/web-ui.ts';
 import { backOffMs } from './back-off.ts';
 
-/** A restarting hub is back before this many failures. */
+/** A restarting hub is back before this many failed attempts. */
 const FAILURES_UNTIL_OFFLINE = 6;
 const GOING_AWAY = 1001;
 
 export interface LineOptions {
-  /** Address for a new connection, with a new ticket. */
+  /** Returns the address for a new connection, with a new ticket. */
   address(): Promise<string>;
   onMessage(message: LiveMessage): void;
-  /** `isLeft`: the hub announced that it stops. */
+  /** `isLeft`: the hub announced that it is stopping. */
   onBroken(state: 'reconnecting' | 'offline', isLeft: boolean): void;
 }
 

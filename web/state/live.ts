@@ -27,7 +27,7 @@ const cards = new Cards();
 const listeners = new Set<(changes: Changes) => void>();
 const pending = new Pending();
 const outputs = new WatchedOutputs(message => line?.send(message));
-/** Items received while the inbox is being queried; null: no query in progress. */
+/** Items that arrive while the inbox is being requested; null: no request in progress. */
 let duringAsk: InboxItem[] | null = null;
 let frame = 0;
 let latest: ReturnType<typeof setTimeout> | undefined;
@@ -35,12 +35,12 @@ let hub: string | null = null;
 let line: LiveLine | null = null;
 
 export const connection: ReadonlySignal<Connection> = state;
-/** The hub announced that it stops and has not come back; only a user starts it again. */
+/** True: the hub announced that it stops and has not come back; only the user starts it again. */
 export const isHubStopped: ReadonlySignal<boolean> = stopped;
 export const lastSeq: ReadonlySignal<number> = seq;
 /** Open items, earliest deadline first. */
 export const inbox: ReadonlySignal<InboxItem[]> = items;
-/** False until the first response: an empty inbox means nothing before. */
+/** False until the first response; before that an empty inbox means nothing. */
 export const isInboxKnown: ReadonlySignal<boolean> = isAsked;
 
 export function onChanges(listener: (changes: Changes) => void): () => void {
@@ -100,14 +100,14 @@ function onMessage(message: LiveMessage): void {
   } else if (message.type === 'reset') {
     seq.value = message.last;
     reset();
-    // Growth of outputs may be among the missed messages.
+    // Growth of outputs may be among the missed messages, so all outputs are watched again.
     outputs.watchAll();
   } else if (message.type === 'grew') outputs.grew(message, message);
 }
 
 function onHello({ version, hubStartedAt, last }: LiveMessage & { type: 'hello' }): void {
   const now = `${version} ${hubStartedAt}`;
-  // Also on the first connection: data queried before may have changed before it was open.
+  // Also on the first connection: data that was requested earlier may have changed before the connection was open.
   if (now !== hub) {
     hub = now;
     seq.value = last;
@@ -128,7 +128,7 @@ function reset(): void {
 async function askInbox(): Promise<void> {
   const came: InboxItem[] = [];
   duringAsk = came;
-  // Hub not reachable: the next connection queries again.
+  // The hub is not reachable; the next connection requests the inbox again.
   const answer = await call('list_inbox', { state: 'open' }).catch(() => null);
   if (duringAsk !== came) return;
   duringAsk = null;

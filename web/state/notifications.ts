@@ -6,11 +6,11 @@ const STORAGE_KEY = 'squad-notifications';
 type NotificationState = 'none' | 'blocked' | 'off' | 'on';
 
 export interface Notice {
-  /** Id of its subject: a notification from another tab with the same tag replaces it. */
+  /** Id of the subject: a notification from another tab with the same tag replaces this one. */
   tag: string;
   title: string;
   body: string;
-  /** Opened by a click. */
+  /** Address that a click opens. */
   href: string;
 }
 
@@ -23,7 +23,7 @@ addEventListener('storage', () => {
   state.value = currentState();
 });
 
-/** Call it from a click handler: browsers ask for the permission only then. */
+/** Must be called from a click handler, because browsers ask for the permission only then. */
 export async function turnOn(): Promise<void> {
   if ((await Notification.requestPermission()) === 'granted') localStorage.setItem(STORAGE_KEY, 'on');
   state.value = currentState();

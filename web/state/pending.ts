@@ -7,14 +7,17 @@ export interface Changes {
   events: Event[];
   runs: RunCard[];
   inbox: InboxItem[];
-  /** Anything may have changed: query again. */
+  /** True: anything may have changed, so all data must be requested again. */
   isReset: boolean;
 }
 
-/** Above this number, querying again is cheaper. */
+/** Above this number, requesting all data again is cheaper. */
 const MAX_EVENTS = 2_000;
 
-/** Changes received but not shown yet. A tab in the background may not flush for long, so the size is bounded. */
+/**
+ * Changes that were received but are not shown yet. A tab in the background may not flush for a long time, so the size
+ * is limited.
+ */
 export class Pending {
   #events: Event[] = [];
   #runs = new Map<string, RunCard>();

@@ -8,9 +8,9 @@ export interface QueryState<T, E> {
 
 export interface Query<T, E> {
   state: Signal<QueryState<T, E>>;
-  /** Queries again; if a query is in progress, once more after it. */
+  /** Sends the query again; if it is in progress, once more after it. */
   reload(): void;
-  /** Queries again, but at most once per pause. */
+  /** Sends the query again, but at most once per pause. */
   reloadSoon(): void;
 }
 
@@ -21,17 +21,20 @@ interface Entry<T, E> extends Query<T, E> {
 
 /** Number of unused queries that stay cached. */
 const KEPT_UNUSED = 30;
-/** Changes arrive with every frame; without a pause a list would be queried all the time. */
+/**
+ * Minimum pause between two queries. Changes arrive with every frame, so without it a list would be queried all the
+ * time.
+ */
 const PAUSE_MS = 300;
 
-/** Shares one query between all components that use it; an older response never replaces a newer one. */
+/** Shares one query between all components that use it. An older response never replaces a newer one. */
 export class QueryCache<E> {
   #entries = new Map<string, Entry<unknown, E>>();
 
-  /** The returned function releases the query. */
+  /** Starts using a query. The returned function releases it. */
   use<T>(key: string, ask: (signal: AbortSignal) => Promise<T>): [Query<T, E>, () => void] {
     const used = (this.#entries.get(key) as Entry<T, E> | undefined) ?? newEntry<T, E>(ask);
-    // Move it to the end: the least recently used query is dropped first.
+    // Moved to the end, because the least recently used query is dropped first.
     this.#entries.delete(key);
     this.#entries.set(key, used as Entry<unknown, E>);
     if (used.users++ === 0) used.reload();

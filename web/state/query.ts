@@ -6,12 +6,12 @@ import { QueryCache } from './query-cache.ts';
 
 export interface QueryOptions {
   workspace?: string;
-  /** Returns true when these changes make the data outdated. After a reset all data is. */
+  /** Returns whether these changes make the data outdated. After a reset all data is outdated. */
   refreshOn?: (changes: Changes) => boolean;
 }
 
 export interface QueryResult<T> {
-  /** The last data, also while it is queried again. */
+  /** The last data; kept while the query is sent again. */
   data: T | undefined;
   /** True when `data` belongs to this input, not to the previous one. */
   isOf: boolean;
@@ -62,7 +62,7 @@ export function useQuery<N extends RoutedName>(
 
 const NOTHING: [null, () => void] = [null, () => {}];
 
-/** Views get every error as an ApiError. */
+/** Converts every error to an ApiError, which views can show. */
 async function asked<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
@@ -71,7 +71,10 @@ async function asked<T>(answer: Promise<T>): Promise<T> {
   }
 }
 
-/** Some responses contain the number of the last event they include. */
+/**
+ * Whether the data is older than the last received event. Some responses contain the number of the last event they
+ * include.
+ */
 function isOld(data: unknown): boolean {
   const last = (data as { last?: unknown } | undefined)?.last;
   return typeof last !== 'number' || last < lastSeq.peek();

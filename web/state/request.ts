@@ -1,6 +1,6 @@
 import type { RoutedName } from '../../src/operations/operations.ts';
 
-/** Defined in `vite.config.ts`. */
+/** Inserted by the build; see `vite.config.ts`. */
 declare const SQUAD_ROUTES: Readonly<Record<RoutedName, string>>;
 
 export interface Request {
@@ -26,7 +26,7 @@ export function requestOf(name: RoutedName, input: object = {}): Request {
   return { method, path: query.size > 0 ? `${path}?${query}` : path, body: null };
 }
 
-/** Headers are ASCII; other paths are encoded as in RFC 8187. */
+/** Headers are ASCII, so other paths are encoded as in RFC 8187. */
 export function workspaceHeader(path: string): string {
   return /^[\x20-\x7e]*$/.test(path) ? path : `utf-8''${encodeURIComponent(path)}`;
 }

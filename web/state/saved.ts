@@ -6,7 +6,10 @@ export type SavedRun = Output<'export_run'>;
 /** Set in a saved file, where there is no hub. */
 export const saved: SavedRun | null = readSaved();
 
-/** Answers from a saved run; undefined: not saved. The build for saved runs sets it, so that the web UI does not include that code. */
+/**
+ * Answers requests from a saved run; undefined: not saved. Only the build for saved runs sets it, so that the web UI
+ * does not include that code.
+ */
 export const savedAnswers: { of(name: string, input: object): unknown } = { of: () => undefined };
 
 function readSaved(): SavedRun | null {

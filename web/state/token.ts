@@ -8,8 +8,8 @@ const CHANNEL = 'squad-token';
 export const token = signal<string | null>(null);
 
 /**
- * From the hub, for the key in the address, where it does not stay; from this tab before it was reloaded; or from another tab of
- * the same hub. Settles when it is certain, but for the last.
+ * Finds the token. It comes from the hub, in exchange for the key in the address (which is removed); from this tab
+ * before it was reloaded; or from another tab of the same hub. Resolves when that is certain, except for the last case.
  */
 export async function findToken(): Promise<void> {
   const key = /^#key=([^&]+)/.exec(location.hash)?.[1];
@@ -17,7 +17,8 @@ export async function findToken(): Promise<void> {
   const channel = new BroadcastChannel(CHANNEL);
   channel.onmessage = async ({ data }: MessageEvent<{ ask: true } | { token: string }>) => {
     if ('token' in data) token.value ??= data.token;
-    // A tab served by another program on this port looks like one of ours to the browser.
+    // To the browser, a tab that another program served on this port looks like one of ours, so the hub is checked
+    // first.
     else if (token.value !== null && (await whoAnswers(token.value)) === 'hub')
       channel.postMessage({ token: token.value });
   };
@@ -25,30 +26,33 @@ export async function findToken(): Promise<void> {
   token.value ??= given ?? sessionStorage.getItem(KEPT);
   if (token.value === null) channel.postMessage({ ask: true });
   addEventListener('beforeunload', leave);
-  // The token that a reload found stays until the first proof; otherwise a second reload would find none.
+  // A token found after a reload is kept until the first proof; otherwise a second reload would find none.
   if (token.value === null) effect(keep);
   else void whoAnswers(token.value).finally(() => effect(keep));
 }
 
-/** Stored only while the hub is verified: another program on the port could serve the document of a reload and read it. */
+/**
+ * Stored only while the hub is verified: another program on the port could serve the page of a reload and read the
+ * token.
+ */
 function keep(): void {
   if (token.value !== null && isProved.value) sessionStorage.setItem(KEPT, token.value);
   else if (token.value === null || !isLeaving.value) sessionStorage.removeItem(KEPT);
 }
 
-/** The browser closes connections when it leaves a page, which says nothing about the hub. */
+/** True while the browser leaves the page: it closes connections then, which says nothing about the hub. */
 const isLeaving = signal(false);
 const LEAVE_MS = 2_000;
 
 function leave(): void {
   isLeaving.value = true;
-  // A download starts with beforeunload too, and the page stays.
+  // A download also fires `beforeunload`, but the page stays.
   setTimeout(() => {
     isLeaving.value = false;
   }, LEAVE_MS);
 }
 
-/** Null: the key is used or expired. The browser history keeps the key, so it works only once. */
+/** Null: the key was used or has expired. The browser history keeps the key, so it works only once. */
 async function tokenFor(key: string): Promise<string | null> {
   const answer = await fetch('/api/session', {
     method: 'POST',
@@ -60,7 +64,7 @@ async function tokenFor(key: string): Promise<string | null> {
   return typeof value?.token === 'string' ? value.token : null;
 }
 
-/** The hub does not accept the token any more. */
+/** Called when the hub no longer accepts the token. */
 export function dropToken(): void {
   token.value = null;
 }

@@ -16,7 +16,7 @@ export function useParam(
 ): [string | null, (value: string | null, options?: { replace?: boolean }) => void] {
   const { query, route } = useLocation();
   const set = (value: string | null, { replace = false } = {}) => {
-    // Read the current address: two parameters set in one go must not undo each other.
+    // Reads the current address, so that two parameters set at once do not undo each other.
     const now = location.pathname + location.search;
     const next = withQuery(now, { [name]: value });
     if (next !== now) route(next, replace);

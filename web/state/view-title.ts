@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 
 const shown = signal<string | null>(null);
 
-/** Title of the current view, if it has one of its own. */
+/** Title of the current view, if the view sets one. */
 export const viewTitle: ReadonlySignal<string | null> = shown;
 
 export function useViewTitle(title: string): void {

@@ -39,7 +39,7 @@ export class WatchedOutputs {
       listener(size, isOver, messages);
   }
 
-  /** A new connection has no watches. */
+  /** Called for a new connection, which has no watches yet. */
   watchAll(): void {
     for (const { target } of this.#targets.values()) this.#say('watch', target);
   }

@@ -3,12 +3,12 @@ import { useEffect } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { withQuery } from './url-state.ts';
 
-/** Absolute path of the chosen workspace; null: all. `?w=` in the address. */
+/** Absolute path of the chosen workspace; null: all workspaces. It is `?w=` in the address. */
 export const workspace = signal<string | null>(
   globalThis.location ? new URLSearchParams(location.search).get('w') : null,
 );
 
-/** Keeps `?w=` in the address, so links between views need not carry it. */
+/** Keeps `?w=` in the address, so that links between views need not contain it. */
 export function useWorkspaceInAddress(): void {
   const { url, route } = useLocation();
   const chosen = workspace.value;

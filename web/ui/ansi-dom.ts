@@ -2,7 +2,10 @@ import './ansi.css';
 import type { AnsiLine, AnsiSpan } from './ansi.ts';
 import { PLAIN_STYLE } from './ansi-style.ts';
 
-/** Text nodes and nothing else that could be markup; colours of their own are set, never written. */
+/**
+ * Creates only text nodes, so output can never become markup. Custom colours are set as properties, never written as
+ * CSS text.
+ */
 export function drawSpan({ text, style, href }: AnsiSpan): Node {
   if (href === null && style === PLAIN_STYLE) return document.createTextNode(text);
   const element = document.createElement(href === null ? 'span' : 'a');
@@ -16,7 +19,7 @@ export function drawSpan({ text, style, href }: AnsiSpan): Node {
   const { isInverse } = style;
   const fg = isInverse ? (style.bg ?? 'page') : style.fg;
   const bg = isInverse ? (style.fg ?? 'text') : style.bg;
-  // A text in the colour of its ground would be hidden.
+  // Text in the colour of its background would be hidden, so that colour is dropped.
   colour(element, 'fg', fg === bg ? null : fg);
   colour(element, 'bg', fg === bg ? null : bg);
   if (style.isBold) element.classList.add('ansi-bold');
@@ -34,7 +37,7 @@ function colour(element: HTMLElement, what: 'fg' | 'bg', value: string | null): 
   else element.style.backgroundColor = value;
 }
 
-/** At most so many characters of it. */
+/** Cuts a line to this many characters. */
 export function cutLine(line: AnsiLine, most: number): AnsiLine {
   const cut: AnsiLine = [];
   let left = most;

@@ -1,4 +1,4 @@
-/** How a piece of output looks. A colour is one of the 16 of the theme (`0` to `15`) or a `#rrggbb` of its own. */
+/** Style of a piece of output. A colour is one of the 16 of the theme (`0` to `15`) or a custom `#rrggbb`. */
 export interface AnsiStyle {
   fg: string | null;
   bg: string | null;
@@ -38,14 +38,14 @@ const ON: Record<number, Partial<AnsiStyle>> = {
   49: { bg: null },
 };
 
-/** The style after `CSI … m`. Unknown codes change nothing. */
+/** The style after the sequence `CSI … m`. Unknown codes change nothing. */
 export function restyled(before: AnsiStyle, parameters: string): AnsiStyle {
   const codes = parameters.split(';').map(part => part.split(':').map(Number));
   let style = before;
   for (let at = 0; at < codes.length; at++) {
     const [code = 0, ...more] = codes[at]!;
     if (code === 38 || code === 48) {
-      // In one part with colons, or over the parts that follow.
+      // The values are in the same part, separated by colons, or in the parts that follow.
       const rest = more.length > 0 ? more : codes.slice(at + 1).map(([value = 0]) => value);
       const { colour, used } = extendedColour(rest, more.length > 4);
       if (more.length === 0) at += used;
@@ -67,7 +67,7 @@ function themeColour(code: number): Partial<AnsiStyle> {
 function extendedColour(rest: number[], hasSpace: boolean): { colour: string | null; used: number } {
   if (rest[0] === 5) return { colour: indexed(rest[1] ?? -1), used: 2 };
   if (rest[0] !== 2) return { colour: null, used: 0 };
-  // With colons a colour space may come first.
+  // With colons, a colour space may come before the values.
   const parts = hasSpace ? rest.slice(2, 5) : rest.slice(1, 4);
   const isColour = parts.length === 3 && parts.every(part => part >= 0 && part <= 255);
   return { colour: isColour ? hex(parts) : null, used: 4 };

@@ -14,7 +14,7 @@ interface Look {
   href: string | null;
 }
 
-/** Colours, and links (OSC 8) with at most an id. */
+/** Sequences that are interpreted: colours, and links (OSC 8) with at most an id. */
 const KNOWN = new RegExp(
   [
     '\\u001b\\[([\\d;:]{0,200})m',
@@ -24,16 +24,16 @@ const KNOWN = new RegExp(
 );
 
 /**
- * Output of programs as lines of styled text. Colours are applied and links of the web are links, followed by where they lead.
- * Everything else is shown and not obeyed: other sequences, returns and backspaces too, so that no output hides a part of itself.
- * Goes on where the chunk before ended, inside a sequence too.
+ * Parses output of programs into lines of styled text. Colours are applied, and web links become links, followed by
+ * their target. All other sequences, carriage returns and backspaces are shown instead of interpreted, so that no
+ * output can hide a part of itself. Parsing continues where the previous chunk ended, even inside a sequence.
  */
 export class AnsiParser {
   #look: Look = { style: PLAIN_STYLE, href: null };
-  /** The line that has no end yet, as it came. */
+  /** Raw text of the unfinished last line. */
   #raw = '';
 
-  /** The lines that are whole now. */
+  /** Parses a chunk. Returns the lines that are complete now. */
   push(chunk: string): AnsiLine[] {
     const [first = '', ...rest] = chunk.split('\n');
     this.#raw += first;
@@ -63,7 +63,7 @@ export class AnsiParser {
 }
 
 function spansOf(raw: string, before: Look): { line: AnsiLine; look: Look } {
-  // The newline of a CRLF may not be here yet.
+  // The newline of a CRLF may not have arrived yet.
   const text = raw.replace(/\r$/, '');
   const line: AnsiLine = [];
   let look = before;
@@ -79,7 +79,7 @@ function spansOf(raw: string, before: Look): { line: AnsiLine; look: Look } {
     write(shown, look);
     if (look.href !== null) linked += shown;
   };
-  /** The text of a link can show another URL than its target. */
+  /** Shows the target after a link, because the text of a link can show another URL. */
   const endLink = () => {
     const { href } = look;
     if (href !== null && linked !== '' && linked !== href && `${linked}/` !== href)
@@ -105,7 +105,7 @@ function spansOf(raw: string, before: Look): { line: AnsiLine; look: Look } {
   return { line, look };
 }
 
-/** Accepts only plain http and https links: a host may contain quotes, but no honest one does. */
+/** Accepts only plain http and https links. A host may contain quotes, but no normal host does. */
 function safeLink(address: string): string | null {
   const href = URL.canParse(address) ? new URL(address).href : '';
   return /^https?:\/\/[^\s"'<>`\\]*$/.test(href) ? href : null;

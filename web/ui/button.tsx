@@ -7,11 +7,11 @@ export interface ButtonProps {
   onClick(): void;
   /** Why the button is disabled; null: it is enabled. */
   why?: string | null;
-  /** The key that does the same, shown in the button. */
+  /** The key that triggers the button, shown in it. */
   keyName?: string;
   tone?: 'plain' | 'main' | 'danger' | 'quiet';
   icon?: IconName;
-  /** Accessible name, if the text does not say enough. */
+  /** Accessible name, if the visible text does not say enough. */
   label?: string;
   isPressed?: boolean;
 }
@@ -19,7 +19,7 @@ export interface ButtonProps {
 /** A disabled button can still be focused, so that its reason can be read. */
 export function Button(props: ButtonProps) {
   const { children, onClick, why = null, keyName, tone = 'plain', icon, label, isPressed } = props;
-  // Labels and reasons contain text of agents.
+  // Made visible, because labels and reasons contain text of agents.
   const name = label && why ? `${label}: ${why}` : label;
   return (
     <button

@@ -4,14 +4,14 @@ import { useEffect, useState } from 'preact/hooks';
 const CALM_MS = 500;
 const moves = signal(0);
 
-/** Call when the rows of a list have moved. */
+/** Must be called when the rows of a list have moved. */
 export function noteMove(): void {
   moves.value++;
 }
 
 /**
- * Why an answer is not taken yet: what is under the pointer or behind a key has just changed, and whoever presses now means what
- * was there before. Null: it is taken.
+ * Why an answer is not accepted yet: the item under the pointer or behind a key has just changed, so a press is
+ * probably meant for the previous one. Null: it is accepted.
  */
 export function useJustAppeared(id: string): string | null {
   const place = `${id} ${moves.value}`;

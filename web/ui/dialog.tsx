@@ -45,7 +45,7 @@ export interface ConfirmProps {
   /** The dialog stays open until the promise resolves, and shows its error if it rejects. */
   onYes(): unknown;
   onClose(): void;
-  /** Something to fill in. */
+  /** Optional fields to fill in. */
   children?: ComponentChildren;
 }
 

@@ -44,6 +44,6 @@ const appearanceOf = (text: string): string =>
     .replace(/\s+/g, ' ')
     .trim();
 
-/** Everything but plain letters and single spaces by its number. */
+/** Spells out every character except plain letters and single spaces by its code. */
 const spelled = (text: string): string =>
   text.replace(/[^\x20-\x7e]|^ | $|(?<= ) /gu, char => `<${codeOf(char)}>`);

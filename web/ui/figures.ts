@@ -1,4 +1,4 @@
-/** `1m30s`, `2h05m`, `3d04h`: never more than two units. */
+/** Formats like `1m30s`, `2h05m`, `3d04h`: never more than two units. */
 export function shownDuration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   if (seconds < 60) return `${seconds}s`;
@@ -9,7 +9,7 @@ export function shownDuration(ms: number): string {
   return `${Math.floor(hours / 24)}d${two(hours % 24)}h`;
 }
 
-/** `just now`, `5 min ago`, `3 h ago`, `2 d ago`; what lies ahead: `in 5 min`. */
+/** Formats like `just now`, `5 min ago`, `3 h ago`, `2 d ago`; a future time like `in 5 min`. */
 export function shownAgo(at: number, now: number): string {
   const seconds = Math.round(Math.abs(now - at) / 1000);
   if (seconds < 10) return at > now + 1000 ? 'in a moment' : 'just now';
@@ -24,7 +24,7 @@ export function shownAgo(at: number, now: number): string {
   return at > now ? `in ${amount}` : `${amount} ago`;
 }
 
-/** `950`, `41k`, `1.9M`. */
+/** Formats like `950`, `41k`, `1.9M`. */
 export function shownCount(count: number): string {
   if (count < 1000) return String(count);
   if (count < 999_500) return `${count < 9_950 ? short(count / 1000) : Math.round(count / 1000)}k`;
@@ -38,7 +38,7 @@ export function shownMoney(usd: number): string {
   return usd < 0.01 ? `$${usd.toFixed(4)}` : `$${usd.toFixed(2)}`;
 }
 
-/** `1 run`, `3 runs`. */
+/** Formats like `1 run`, `3 runs`. */
 export const plural = (count: number, noun: string, nouns = `${noun}s`): string =>
   `${count} ${count === 1 ? noun : nouns}`;
 

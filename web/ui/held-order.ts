@@ -1,14 +1,14 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { noteMove } from './calm.ts';
 
-/** Delay after the pointer or the focus has left. */
+/** Delay before sorting, after the pointer or the focus has left the list. */
 const REST_MS = 1_000;
 /** A pointer that rests this long is not about to click, so the list may be sorted again. */
 const IDLE_MS = 10_000;
 
 /**
  * Keeps the order of the rows while the pointer or the focus is in the list, so that no row moves away before a click.
- * Otherwise it is the wanted order.
+ * Otherwise the list has the wanted order.
  */
 export function useHeldOrder<L extends HTMLElement>(wanted: string, filter: string) {
   const [shown, setShown] = useState({ wanted, filter });
@@ -42,14 +42,14 @@ export function useHeldOrder<L extends HTMLElement>(wanted: string, filter: stri
   };
   useEffect(() => () => clearTimeout(timer.current), []);
   useEffect(settle, [wanted, filter]);
-  // Moving an element in the DOM removes its focus.
+  // Restores the focus, because moving an element in the DOM removes it.
   useLayoutEffect(() => {
     if (focused.current instanceof HTMLElement && focused.current.isConnected)
       focused.current.focus({ preventScroll: true });
     focused.current = null;
   }, [shown]);
 
-  // A different list, new rows at the end, or the first response: no row moves under the pointer.
+  // Sorted at once for a different list, new rows at the end, or the first response: no row moves under the pointer.
   const isOther = shown.filter !== filter || shown.wanted === '' || isLonger;
   const order = isOther ? wanted : shown.wanted;
   const drawn = useRef(order);

@@ -1,7 +1,7 @@
 import { hiddenWarning } from '../../src/base/text.ts';
 import { Icon } from './icon.tsx';
 
-/** Counts and names the hidden characters of a text before somebody decides about it. */
+/** Counts and names the hidden characters of a text, so that the user knows before deciding about it. */
 export function HiddenWarning({ text, where }: { text: string; where: string }) {
   const warning = hiddenWarning(text, where);
   if (warning === null) return null;

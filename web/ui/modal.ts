@@ -1,7 +1,7 @@
 import type { RefObject } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 
-/** Opens a dialog as the browser's own modal: the focus stays inside, and goes back to where it was. */
+/** Opens a dialog as the browser's own modal: the focus stays inside, and returns to its previous place afterwards. */
 export function useModal(onClose: () => void): RefObject<HTMLDialogElement | null> {
   const dialog = useRef<HTMLDialogElement>(null);
   const told = useRef(onClose);

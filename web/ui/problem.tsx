@@ -28,7 +28,7 @@ export function Problem({ error, onRetry }: { error: ApiError; onRetry?(): void 
   );
 }
 
-/** Ids in a sentence are links to what they name. */
+/** Turns ids in a sentence into links to their runs. */
 function WithRuns({ text }: { text: string }) {
   return (
     <>

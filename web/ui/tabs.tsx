@@ -4,14 +4,14 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 export interface Tab {
   href: string;
   name: string;
-  /** A number worth seeing before the tab is opened. */
+  /** A number that is useful before the tab is opened. */
   count?: ComponentChildren;
 }
 
 /** Tabs are links, so every browser shortcut for links works. */
 export function Tabs({ tabs, current, label }: { tabs: Tab[]; current: string; label: string }) {
   const bar = useRef<HTMLElement>(null);
-  // Scroll only horizontally: the page itself must not move.
+  // Scrolls only horizontally, because the page itself must not move.
   useLayoutEffect(() => {
     const chosen = bar.current?.querySelector<HTMLElement>('[aria-current]');
     if (!bar.current || !chosen) return;

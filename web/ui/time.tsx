@@ -3,7 +3,7 @@ import { shownAgo, shownDuration } from './figures.ts';
 
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 
-/** How long ago, exact on hover. */
+/** Relative time; the exact time on hover. */
 export function Ago({ at }: { at: number }) {
   return (
     <time dateTime={new Date(at).toISOString()} title={exact.format(at)}>
@@ -12,7 +12,7 @@ export function Ago({ at }: { at: number }) {
   );
 }
 
-/** From one time to another, or to now. */
+/** Duration from one time to another, or until now. */
 export function Duration({ from, to }: { from: number | null; to?: number | null }) {
   if (from === null) return <span class="num faint">–</span>;
   const end = to ?? now.value;

@@ -3,7 +3,7 @@ import { shownCount, shownMoney } from './figures.ts';
 
 const whole = new Intl.NumberFormat();
 
-/** Input and output together; what was not reported is unknown, never 0. */
+/** Input and output tokens; a value that was not reported is unknown, never 0. */
 export function Tokens({ usage }: { usage: Usage | null }) {
   if (usage === null || (usage.input === null && usage.output === null))
     return <Unknown why="No tokens reported" />;
@@ -31,7 +31,7 @@ export function Money({ usd, isEstimated = false }: { usd: number | null; isEsti
   );
 }
 
-/** Lines of its work. */
+/** Number of added and removed lines. */
 export function Lines({ lines }: { lines: { insertions: number; deletions: number } | null }) {
   if (lines === null) return <span class="num faint">–</span>;
   if (lines.insertions + lines.deletions === 0) return <span class="num faint">±0</span>;

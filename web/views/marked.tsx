@@ -1,7 +1,7 @@
 import { visibleText } from '../../src/base/text.ts';
 import { highlight } from './highlight.ts';
 
-/** A text with the words of a search shown as such. */
+/** A text with the words of a search highlighted. */
 export function Marked({ text, search }: { text: string; search: string }) {
   return (
     <>

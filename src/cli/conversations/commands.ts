@@ -35,11 +35,11 @@ async function listConversationsCommand(
           all
             ? 'No conversations yet.'
             : withOwnCommand(
-                'No conversations in this workspace yet; squad conversation list --all lists every workspace.',
+                'No conversations in this workspace yet; `squad conversation list --all` lists every workspace.',
               ),
           context.style.dim(
             withOwnCommand(
-              'Squad stores conversations of subagents and of runs with --engine native. For other runs: squad log RUN',
+              'Squad stores conversations of subagents and of runs with --engine native. For other runs, use `squad log RUN`.',
             ),
           ),
         ],
@@ -69,7 +69,7 @@ function table({ conversations, next }: Listed, { out, style }: CliContext): str
       out.columns,
       style,
     ),
-    ...(next === null ? [] : [style.dim('There are more: --limit N lists up to 500')]),
+    ...(next === null ? [] : [style.dim('There are more conversations: --limit N lists up to 500')]),
   ];
 }
 

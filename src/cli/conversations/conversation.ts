@@ -119,9 +119,9 @@ interface PrintOptions {
   isFull: boolean;
 }
 
-/** Lines of a tool result. */
+/** Maximum number of lines of a tool result. */
 const MAX_RESULT_LINES = 6;
-/** Lines of a tool result inside a program, which makes many calls. */
+/** Maximum number of lines of a tool result inside a program, which makes many calls. */
 const MAX_NESTED_RESULT_LINES = 2;
 const MAX_LINE_COLUMNS = 400;
 const INDENT = '  ';
@@ -134,7 +134,7 @@ export class ConversationLines {
   private readonly calls: ReadonlySet<string>;
   private before: string | null = null;
 
-  /** Needs all messages, because the runs that a call started are found by the time it ended. */
+  /** Needs all messages, because the runs that a call started are identified by the time the call ended. */
   constructor(messages: readonly StoredMessage[], nested: readonly NestedRun[], options: PrintOptions) {
     this.options = options;
     this.runs = runsByCall(messages, nested);

@@ -58,7 +58,7 @@ function lines(report: Report, count: number, context: CliContext): string[] {
 const nameOf = ({ roleId, subagent }: Report['roles'][number]): string =>
   roleId ?? (subagent === null ? '(none)' : `${subagent} (subagent)`);
 
-/** Why the totals are too low. */
+/** Explains which costs are not included in the totals. */
 function missing({ total, unpriced }: Report): string[] {
   const silent = total.unreported - unpriced.runs;
   const unknown = (runs: number, reason: string) =>
@@ -107,7 +107,7 @@ const table = (title: string, rows: string[][], { out, style }: CliContext): str
 export function dollars(option: string, text: string): number {
   const amount = Number(text.replace(/^\$/, ''));
   if (text.trim() !== '' && Number.isFinite(amount) && amount > 0) return amount;
-  throw new SquadError('INVALID_INPUT', `${option} cannot be ${JSON.stringify(text)}`, {
-    suggestions: [`Use an amount in US dollars above 0: ${option} 0.50`],
+  throw new SquadError('INVALID_INPUT', `Invalid value for ${option}: ${JSON.stringify(text)}`, {
+    suggestions: [`Use an amount in US dollars above 0, for example \`${option} 0.50\`.`],
   });
 }

@@ -9,7 +9,7 @@ test.each(['', ' ', '0', '-1', 'much', 'Infinity', '1,5'])('%j is not an amount'
   expect(() => dollars('--budget', text)).toThrow(
     expect.objectContaining({
       code: 'INVALID_INPUT',
-      suggestions: ['Use an amount in US dollars above 0: --budget 0.50'],
+      suggestions: ['Use an amount in US dollars above 0, for example `--budget 0.50`.'],
     }),
   );
 });

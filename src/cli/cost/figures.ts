@@ -1,6 +1,6 @@
 import type { Usage } from '../../schema/run.ts';
 
-/** Sum over several runs. `isPartial`: an ended run did not report its part, so the sum is a minimum. */
+/** Sum over several runs. `isPartial`: an ended run did not report its part, so the real total is higher. */
 export interface Total {
   value: number | null;
   isPartial: boolean;
@@ -8,7 +8,7 @@ export interface Total {
   isEstimated?: boolean;
 }
 
-/** Null when the engine reported neither side. */
+/** Null when the engine reported neither input nor output tokens. */
 export function tokensOf(usage: Usage | null): number | null {
   if (!usage || (usage.input === null && usage.output === null)) return null;
   return (usage.input ?? 0) + (usage.output ?? 0);
@@ -20,13 +20,13 @@ export function totalOf(values: (number | null)[]): Total {
   return { value, isPartial: known.length < values.length };
 }
 
-/** The known cost of these. */
+/** Sum of the known costs. */
 export const costOf = (usages: (Usage | null)[]): Total => ({
   ...totalOf(usages.map(usage => usage?.costUsd ?? null)),
   isEstimated: usages.some(usage => usage !== null && usage.costUsd !== null && usage.costIsEstimated),
 });
 
-/** 950, 4.1k, 129k, 1.2M */
+/** Formats like 950, 4.1k, 129k, 1.2M. */
 export function formatTokens(tokens: number): string {
   if (tokens < 1_000) return String(tokens);
   if (tokens < 9_950) return `${(tokens / 1_000).toFixed(1)}k`;
@@ -34,12 +34,12 @@ export function formatTokens(tokens: number): string {
   return `${(tokens / 1_000_000).toFixed(1)}M`;
 }
 
-/** A small cost keeps its first digits: $0.0042, not $0.00. An estimated one has a ~. */
+/** Small amounts keep their first digits: $0.0042, not $0.00. Estimates are marked with ~. */
 export function formatCost(usd: number, isEstimated = false): string {
   return `${isEstimated ? '~' : ''}$${usd > 0 && usd < 0.01 ? usd.toPrecision(2) : usd.toFixed(2)}`;
 }
 
-/** The known parts: `41k tokens`, `$0.61`. */
+/** Formats the known parts: `41k tokens`, `$0.61`. */
 export function formatUsage(tokens: Total, cost: Total): string[] {
   const atLeast = ({ isPartial }: Total) => (isPartial ? '≥' : '');
   return [

@@ -7,7 +7,10 @@ import { HubClient } from '../hub-client.ts';
 import { withOwnCommand } from '../own-command.ts';
 import { createStyle, type Style } from '../terminal/style.ts';
 
-/** A pipe gets the unchanged diff, so that it can be applied; a terminal shows every character. Warnings go to standard error. */
+/**
+ * A pipe gets the diff unchanged, so that it can be applied; a terminal gets every character made visible. Warnings go
+ * to standard error.
+ */
 export function showDiff(text: string, { out, err, style }: CliContext): void {
   const shown = out.isTTY ? visibleText(text) : text;
   const lines = out.color ? shown.split('\n').map(line => paint(line, style)) : [shown];
@@ -46,7 +49,7 @@ function remarks({ runId, isOver, branch, text, isTruncated, files, notes }: Dif
     isEmpty ? `No changes since ${runId} started.` : null,
     isOver ? null : `${runId} is still running: these are its changes so far.`,
     isOver && !isEmpty && branch === null
-      ? 'Compared with the folder as it is now, which includes changes made after the run.'
+      ? 'The diff compares with the folder as it is now, so it includes changes made after the run.'
       : null,
     isTruncated ? withOwnCommand('The diff is truncated; `squad diff --stat` lists every file.') : null,
     ...notes.map(note => `Note: ${note}.`),

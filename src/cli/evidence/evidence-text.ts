@@ -11,14 +11,14 @@ const PAINT: Record<Verdict, 'green' | 'dim' | 'yellow' | 'red'> = {
 
 const paintVerdict = (verdict: Verdict, style: Style): string => style[PAINT[verdict]](verdict);
 
-/** `verified, 2 files`; empty without evidence. */
+/** Short form, for example `verified, 2 files`; empty without evidence. */
 export function evidenceInBrief(evidence: Evidence | null, style: Style): string {
   if (!evidence) return '';
   const files = evidence.filesChanged?.count ?? 0;
   return paintVerdict(evidence.verdict, style) + (files > 0 ? `, ${count(files, 'file')}` : '');
 }
 
-/** All evidence, the verdict first. */
+/** All evidence, with the verdict first. */
 export function evidenceLines(evidence: Evidence, style: Style): string[] {
   const { filesChanged, commits, diff, toolCalls, toolFailures, note } = evidence;
   const figures = [

@@ -29,7 +29,9 @@ export async function showAudit({ run, denied, limit }: AuditOptions, context: C
       : [run !== undefined || denied ? 'The audit log has no such entries.' : 'The audit log is empty.'],
   );
   if (!context.json && page.unreadable > 0)
-    context.err.write(withOwnCommand(`${page.unreadable} lines cannot be read: squad audit verify\n`));
+    context.err.write(
+      withOwnCommand(`${page.unreadable} lines cannot be read; \`squad audit verify\` shows where.\n`),
+    );
   return EXIT.done;
 }
 
@@ -44,7 +46,7 @@ function table(entries: AuditRecord[], { out, style }: CliContext): string[] {
   const rows = entries.map(entry => [
     formatDateTime(Date.parse(entry.at)),
     entry.runId ?? '–',
-    // The log does not have the engine of a run.
+    // Without the engine, which the log does not record.
     visibleLine(runName({ roleId: entry.roleId, subagent: entry.subagent ?? null, engine: '–' })),
     entry.decision === 'denied' ? style.red('denied') : 'allowed',
     visibleLine(entry.kind),

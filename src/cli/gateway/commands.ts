@@ -9,7 +9,7 @@ import { mcpStatus, mcpTools, mcpToolsOfFile } from './mcp-status.ts';
 
 /** Other MCP servers for agents. */
 export function addMcpCommands(program: Command, { command, does }: CommandMaker): void {
-  // Alone it is the relay, which `bin/squad.cjs` starts without loading any of this.
+  // `squad mcp` without a subcommand is the relay, which `bin/squad.cjs` starts without loading this file.
   const mcp = program
     .command('mcp')
     .description(
@@ -64,17 +64,21 @@ export function addMcpCommands(program: Command, { command, does }: CommandMaker
     'tools [file]',
     'List the tools that a role gets from its servers, or the tools of a subagent file',
   )
-    .option('--role <id>', 'Role to list tools for (default: a run without a role)')
+    .option('--role <id>', 'List the tools of this role (default: those of a run without a role)')
     .action(
       does((context, file: string | undefined, options: { role?: string }) => {
         if (file === undefined) return mcpTools(options, context);
         if (options.role === undefined) return mcpToolsOfFile(file, context);
         throw new SquadError('INVALID_INPUT', 'Give either a subagent file or --role, not both', {
-          suggestions: ['A subagent has only the servers of its file.'],
+          suggestions: ['A subagent uses only the servers in its own file, so --role does not apply to it.'],
         });
       }),
     );
-  command(mcp, 'approve [what]', 'Approve tools that a server added or changed: SERVER or SERVER/TOOL')
+  command(
+    mcp,
+    'approve [what]',
+    'Approve tools that a server added or changed, given as SERVER or SERVER/TOOL (default: all)',
+  )
     .option('-y, --yes', 'Do not ask for confirmation')
     .action(does((context, what: string | undefined, options: object) => mcpApprove(what, options, context)));
 }

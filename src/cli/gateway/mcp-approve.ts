@@ -26,7 +26,7 @@ export async function mcpApprove(
     ({ server, tool }) => (what.server ?? server) === server && (what.tool ?? tool) === tool,
   );
   if (waiting.length === 0) {
-    // Fails if there is no such server or tool.
+    // Called only for its error, if there is no such server or tool.
     if (given !== undefined) await approve({ ...what, hashes: [] }, context);
     const where = given === undefined ? '' : ` of ${visibleLine(given)}`;
     return printResult(context, { approved: [], unseen: [] }, () => [`Nothing${where} is pending.`]);
@@ -65,7 +65,7 @@ async function approve(what: object, { workspace }: CliContext): Promise<Approve
   return HubClient.ask({ workspace }, 'approve_tools', { ...what });
 }
 
-/** A tool's name may have slashes, a server's has none. */
+/** The name of a tool may contain slashes, the name of a server cannot. */
 function wanted(given: string | undefined): { server?: string; tool?: string } {
   if (given === undefined) return {};
   const at = given.indexOf('/');
@@ -75,7 +75,7 @@ function wanted(given: string | undefined): { server?: string; tool?: string } {
 const KIND_TEXTS: Record<Pending['kind'], string> = {
   new: 'is new',
   changed: 'has changed',
-  unmatched: 'names no tool, so all tools of the server are hidden',
+  unmatched: 'matches no tool of the server, so all its tools are hidden',
   dangling: 'names a server or role that does not exist',
 };
 
@@ -94,7 +94,7 @@ function described(change: Pending, context: CliContext): string[] {
 }
 
 function coloured(line: string, style: Style): string {
-  // The first character is ours; the rest is the server's text, and must stay one line.
+  // The first character is the diff mark; the rest is text of the server and must stay on one line.
   const rest = line.slice(1);
   const text = `${line.slice(0, 1)}${visibleText(rest).replaceAll('\n', '␊')}`;
   return line.startsWith('+') ? style.green(text) : line.startsWith('-') ? style.red(text) : text;

@@ -92,8 +92,14 @@ async function filesToRead(
   if (there.length > 0) return there;
   throw new SquadError(
     'INVALID_INPUT',
-    file === undefined ? `There is nothing to import in ${root}` : `There is no file ${candidates[0]}`,
-    { suggestions: [`Squad looks for ${FOREIGN_FILES.join(', ')}. For another file: squad mcp import FILE`] },
+    file === undefined
+      ? `No MCP configuration to import was found in ${root}`
+      : `There is no file ${candidates[0]}`,
+    {
+      suggestions: [
+        `Squad looks for ${FOREIGN_FILES.join(', ')}. For another file, use \`squad mcp import FILE\`.`,
+      ],
+    },
   );
 }
 

@@ -28,13 +28,16 @@ export async function mcpLint(given: string | undefined, context: CliContext): P
   const read = given === undefined ? await readMcpConfig(root) : await readTextFile(file);
   if ('fault' in read) throw new SquadError('CONFIG_INVALID', `${file} ${read.fault}.`);
   if ('missing' in read) {
-    if (given !== undefined) throw new SquadError('INVALID_INPUT', `There is no file ${file}`);
+    if (given !== undefined)
+      throw new SquadError('INVALID_INPUT', `There is no file ${file}`, {
+        suggestions: ['Check the path, or leave it out to check .squad/mcp-config.json.'],
+      });
     return printResult(context, { file, errors: 0, warnings: 0, remarks: [] }, () => [
       `There is no ${file}.`,
       withOwnCommand('Add a server: squad mcp add NAME -- COMMAND'),
     ]);
   }
-  // Another file may be meant for other roles.
+  // Roles are not checked for another file, which may be meant for another project.
   const known = given === undefined ? await knownHere(context) : { roles: null };
   const checked = checkMcpConfig(read.text, { ...known, env: { ...process.env } as Record<string, string> });
   const remarks = [
@@ -60,7 +63,7 @@ export async function mcpLint(given: string | undefined, context: CliContext): P
 function disabledLine(config: CheckedConfig['config']): string[] {
   const ids = Object.keys(config?.disabled ?? {});
   if (ids.length === 0) return [];
-  return [`Disabled until corrected: ${ids.map(visibleLine).join(', ')}. The rest of the file counts.`];
+  return [`Disabled until corrected: ${ids.map(visibleLine).join(', ')}. The rest of the file has effect.`];
 }
 
 type Remark = ConfigRemark & { file: string };
@@ -74,7 +77,7 @@ function lines({ file, level, line, column, message, suggestion }: Remark, { sty
   ];
 }
 
-/** A remark at the line of the role file that names servers. */
+/** Places a remark at the line of the role file that names the servers. */
 async function inRoleFile({ file, message, suggestion }: CheckedConfig['ofRoles'][number]): Promise<Remark> {
   const read = await readTextFile(file);
   const at = 'text' in read ? read.text.split('\n').findIndex(line => line.startsWith('mcp:')) : 0;

@@ -17,17 +17,19 @@ import { inspectedGateway } from './mcp-status.ts';
 
 interface NewServer {
   id: string;
-  /** The JSON for the file. */
+  /** The JSON object to write into the file. */
   entry: Entry;
 }
 
 interface GivenTo {
   roles: readonly string[];
-  /** To every run. */
+  /** True: the server is given to every run. */
   shared: boolean;
 }
 
-/** The configuration with these servers added. Every other byte stays. A server of the same id is replaced. */
+/**
+ * The configuration with these servers added; every other byte stays the same. A server with the same id is replaced.
+ */
 export function withServers(text: string, servers: readonly NewServer[], given: GivenTo): string {
   const after = servers.reduce(
     (before, { id, entry }) =>
@@ -101,14 +103,18 @@ export async function mcpAdd(
   ]);
 }
 
-/** Warnings about the new server. Throws errors. */
+/** Returns warnings about the new server. Throws if it has errors. */
 function remarksOn(id: string, entry: NewServer['entry']): string[] {
   const { remarks } = checkMcpConfig(JSON.stringify({ servers: { [id]: entry } }));
   const error = remarks.find(({ level }) => level === 'error');
   if (error)
-    throw new SquadError('INVALID_INPUT', `${id} would not work: ${error.message}. Nothing was written.`, {
-      suggestions: error.suggestion === null ? [] : [error.suggestion],
-    });
+    throw new SquadError(
+      'INVALID_INPUT',
+      `The server ${id} would not work: ${error.message}. Nothing was written.`,
+      {
+        suggestions: error.suggestion === null ? [] : [error.suggestion],
+      },
+    );
   return remarks.map(({ message, suggestion }) => [`${message}.`, suggestion].filter(Boolean).join(' '));
 }
 
@@ -123,7 +129,7 @@ export function howItIsGiven(
     ...(shared ? ['Every run here has it.'] : []),
     ...(roles.length > 0 ? [`Given to: ${roles.map(visibleLine).join(', ')}.`] : []),
     ...unknown.map(role =>
-      withOwnCommand(`There is no role ${visibleLine(role)} here (squad roles lists them).`),
+      withOwnCommand(`There is no role ${visibleLine(role)} here (\`squad roles\` lists the roles).`),
     ),
     ...(!shared && roles.length === 0
       ? [`No role has it yet: name it in "agentServers", or in \`mcp: [${ids.join(', ')}]\` of a role file.`]
@@ -140,11 +146,11 @@ export const trustLines = (isTrusted: boolean, roles: readonly string[]): string
       ]
     : [
         withOwnCommand(
-          'The file came with the repository and has no effect yet: read it, then run squad trust',
+          'The file came with the repository and has no effect yet: read it, then run `squad trust`',
         ),
       ];
 
-/** Whether the file has this server, also if it is disabled because of an error. */
+/** Whether the file has this server, even if it is disabled because of an error. */
 const hasServer = ({ servers, disabled = {} }: McpConfig, id: string): boolean =>
   Object.hasOwn(servers, id) || Object.hasOwn(disabled, id);
 
@@ -158,8 +164,8 @@ function checkedId(name: string): string {
 function entryOf([command, ...args]: string[], options: AddOptions): NewServer['entry'] {
   const { url, sse, env = [], header = [] } = options;
   if (command !== undefined && url === undefined) {
-    if (header.length > 0) throw wrong('--header is for a URL; a command takes --env');
-    if (sse) throw wrong('--sse is for a URL');
+    if (header.length > 0) throw wrong('--header is only for a server with --url; use --env for a command');
+    if (sse) throw wrong('--sse is only for a server with --url');
     return checked({
       command,
       ...(args.length > 0 && { args }),
@@ -168,7 +174,7 @@ function entryOf([command, ...args]: string[], options: AddOptions): NewServer['
     });
   }
   if (command !== undefined || url === undefined) throw wrong('Give either a command after -- or --url');
-  if (env.length > 0) throw wrong('--env is for a command; a URL takes --header');
+  if (env.length > 0) throw wrong('--env is only for a server that is a command; use --header with --url');
   return checked({
     type: sse ? 'sse' : 'http',
     url,
@@ -209,7 +215,7 @@ const wrong = (message: string): SquadError =>
     ],
   });
 
-/** Removes elements from a list in a JSON text; does nothing if there is no list. */
+/** Removes elements from a list in a JSON text; does nothing if the list does not exist. */
 function removeElements(text: string, path: string[], isOut: (value: unknown) => boolean): string {
   const tree = parseTree(text);
   const list = tree && findNodeAtLocation(tree, path);
@@ -224,11 +230,11 @@ function removeElements(text: string, path: string[], isOut: (value: unknown) =>
   return removeElements(text.slice(0, from) + text.slice(to), path, isOut);
 }
 
-/** Every server in the file, also those that are disabled because of a mistake. */
+/** Every server in the file, including those that are disabled because of an error. */
 const serversIn = (text: string): string[] =>
   Object.keys((JSON.parse(text) as Pick<McpConfig, 'servers'>).servers);
 
-/** The configuration without this server and all references to it. Every other byte stays. */
+/** The configuration without this server and all references to it; every other byte stays the same. */
 export function withoutServer(text: string, id: string): string {
   const { agentServers = {}, toolRestrictions = {} } = listsOf(text);
   const isIt = (value: unknown) => value === id;
@@ -257,7 +263,9 @@ export async function mcpRemove(name: string, context: CliContext): Promise<numb
     if (!servers.includes(name))
       throw new SquadError('INVALID_INPUT', `There is no server ${visibleLine(name)}. Nothing was written.`, {
         suggestions: [
-          servers.length === 0 ? 'There are no servers here.' : `The servers are: ${servers.join(', ')}.`,
+          servers.length === 0
+            ? 'This project has no servers yet.'
+            : `The servers are: ${servers.join(', ')}.`,
         ],
       });
     return withoutServer(before.text, name);

@@ -35,7 +35,7 @@ function stateText({ health, retryAt, instance }: Upstream, now: number, style: 
   return `${paint(health)}${when}${instance === 'per-agent' ? style.dim(' per agent') : ''}`;
 }
 
-/** A fault that is over is shown with its age. */
+/** A fault that no longer exists is shown with its age. */
 function faultText({ fault, lastFault }: Upstream, now: number, style: Style): string {
   if (fault !== null) return style.red(visibleLine(fault));
   if (lastFault === null) return '';
@@ -63,11 +63,12 @@ const warningLines = (warnings: string[], { out, style }: CliContext): string[] 
 
 /** Why there is nothing to show. */
 function emptyLines({ state, file }: Pick<Gateway, 'state'> & { file?: string }): string[] {
-  if (state === 'untrusted' || state === 'invalid') return ['No server is in force.'];
+  if (state === 'untrusted' || state === 'invalid')
+    return ['No servers are available: the configuration has no effect.'];
   return [
     state === 'none' || !file ? 'No servers yet.' : `No servers in ${file} yet.`,
     withOwnCommand(
-      'Add one: squad mcp add NAME -- COMMAND   (or import those of other clients: squad mcp import)',
+      'Add one with `squad mcp add NAME -- COMMAND`, or import the servers of other clients with `squad mcp import`.',
     ),
   ];
 }
@@ -103,7 +104,7 @@ const refusals = ({ servers }: Gateway): string[] =>
 
 function next({ pending }: Gateway): string[] {
   if (pending.length === 0) return [];
-  return ['', withOwnCommand(`${pending.length} pending: squad mcp approve`)];
+  return ['', withOwnCommand(`${pending.length} waiting for approval: squad mcp approve`)];
 }
 
 type FoundTools = Output<'inspect_subagent_tools'>;
@@ -119,7 +120,7 @@ function toolLines({ tools, faults }: FoundTools, who: string, { out, style }: C
     .filter(({ isStarting }) => !isStarting)
     .map(({ server, fault }) => style.red(`${server}: ${visibleLine(fault)}`));
   if (tools.length === 0)
-    return [...(starting.length > 0 ? starting : [`${who} has no tools of other servers.`]), ...broken];
+    return [...(starting.length > 0 ? starting : [`${who} gets no tools from other servers.`]), ...broken];
   return [
     `${who} sees ${seen.length} of ${tools.length} tools.`,
     '',

@@ -14,14 +14,14 @@ import { withOwnCommand } from '../own-command.ts';
 import { formatDuration } from '../terminal/duration.ts';
 import { webAddress, withProject } from './open.ts';
 
-/** A hub of an earlier version, which has not handed over yet, has no warnings. */
+/** A hub of an earlier version that has not handed over yet reports no warnings. */
 type Status = Omit<Output<'hub_status'>, 'warnings'> & Partial<Pick<Output<'hub_status'>, 'warnings'>>;
 
 export async function hubStart(context: CliContext): Promise<number> {
   return showStatus(await HubClient.ask({}, 'hub_status'), context);
 }
 
-/** Exit code 1 when no hub is running, for scripts. */
+/** Exit code 1 tells scripts that no hub is running. */
 export async function hubStatus(context: CliContext): Promise<number> {
   using client = await HubClient.find();
   if (client) return showStatus(await client.call('hub_status'), context);
@@ -32,9 +32,9 @@ export async function hubStatus(context: CliContext): Promise<number> {
   return EXIT.failed;
 }
 
-/** A hub stops within ten seconds. */
+/** Longer than a hub needs to stop, which is at most ten seconds. */
 const STOP_TIMEOUT_MS = 11_000;
-/** A hub that does not answer may not be able to stop either: give up sooner. */
+/** Shorter: a hub that does not answer may not be able to stop either. */
 const UNRESPONSIVE_TIMEOUT_MS = 4_000;
 
 /** Exit code 1 when the hub is still running. Only `--force` kills it. */
@@ -88,7 +88,7 @@ interface StopRequest {
   timeoutMs: number;
 }
 
-/** Asks through the socket, or by a signal if the hub does not answer there. Null without a hub. */
+/** Asks the hub to stop through the socket, or with a signal if it does not answer there. Null if no hub is running. */
 async function askToStop(): Promise<StopRequest | null> {
   const home = homeFolder(process.env);
   try {
@@ -110,7 +110,7 @@ export async function hubLog({ lines }: { lines: number }, context: CliContext):
   const file = join(homeFolder(process.env), 'hub.log');
   const all = existsSync(file) ? (await tail(file)).split('\n').filter(Boolean) : [];
   const last = all.slice(Math.max(0, all.length - lines));
-  // The log quotes texts of servers and agents.
+  // Escaped, because the log quotes texts of servers and agents.
   const text = () => (last.length > 0 ? last.map(visibleText) : [`${file} is empty.`]);
   return printResult(context, { file, lines: last }, text);
 }
@@ -188,8 +188,8 @@ export interface PruneOptions {
 /** `squad prune`: deletes old runs and their output. */
 export async function pruneCommand({ days, dryRun }: PruneOptions, context: CliContext): Promise<number> {
   if (days !== undefined && !(Number(days) >= 0))
-    throw new SquadError('INVALID_INPUT', `--days cannot be ${JSON.stringify(days)}`, {
-      suggestions: ['Use a number: squad prune --days 7'],
+    throw new SquadError('INVALID_INPUT', `Invalid value for --days: ${JSON.stringify(days)}`, {
+      suggestions: ['Use a number of days, for example `squad prune --days 7`.'],
     });
   const pruned = await HubClient.ask({}, 'prune', {
     ...(days !== undefined && { days: Number(days) }),
@@ -202,7 +202,11 @@ export async function pruneCommand({ days, dryRun }: PruneOptions, context: CliC
       : [
           `Deleted ${runs} runs that ended more than ${age} days ago, ${formatBytes(bytes ?? 0)}.`,
           ...(kept > 0
-            ? [withOwnCommand(`Kept ${kept} runs because of their work trees: squad worktrees --all`)]
+            ? [
+                withOwnCommand(
+                  `Kept ${kept} runs because they still have work trees (see \`squad worktrees --all\`).`,
+                ),
+              ]
             : []),
           ...(saved.length > 0 ? ['Uncommitted changes of their work trees are saved as:'] : []),
           ...saved.map(({ repository, ref }) => `  ${visibleLine(ref)} in ${visibleLine(repository)}`),

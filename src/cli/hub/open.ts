@@ -15,7 +15,7 @@ export async function webAddress(
   path: string,
   { ip = false, warn = () => {} }: { ip?: boolean; warn?: (warning: string) => void } = {},
 ): Promise<string> {
-  // Asked through the socket: on the hub's port another program may answer if the hub has just exited.
+  // Requested through the socket: if the hub has just exited, another program may answer on its port.
   const { opened, warnings } = await client.call('open_page', { ip });
   for (const warning of warnings) warn(warning);
   if (opened === null)
@@ -34,7 +34,7 @@ async function webPath(client: HubClient, target: string | undefined): Promise<s
   return run ? `/r/${run.id}` : `/s/${runs[0]!.squadId}`;
 }
 
-/** Adds the project of this folder, so that the web UI shows it first. */
+/** Adds the project of the current folder to the address, so that the web UI shows it first. */
 export async function withProject(client: HubClient, path: string, folder: string): Promise<string> {
   if (/^\/[rs]\//.test(path)) return path;
   const { workspaces } = await client.call('list_workspaces');
@@ -45,15 +45,15 @@ export async function withProject(client: HubClient, path: string, folder: strin
   return project === undefined ? path : `${path}?${new URLSearchParams({ w: project })}`;
 }
 
-/** Address of the web UI without a key, for links on a terminal. */
+/** Address of the web UI without a key, for links in the terminal. */
 export async function webOrigin(client: HubClient, { out, json }: CliContext): Promise<string | null> {
   if (!out.isTTY || json) return null;
-  // An agent may have a terminal too, and is refused this: then lines have no links.
+  // An agent may have a terminal too, but is refused here; then lines have no links.
   const status = await client.call('hub_status').catch(() => null);
   return status?.page ?? null;
 }
 
-/** Opens an address in the user's browser, which outlives this program. False without a browser. */
+/** Opens an address in the user's browser, which keeps running after this program. False without a browser. */
 function openBrowser(url: string, env: NodeJS.ProcessEnv, platform: NodeJS.Platform): Promise<boolean> {
   const program = browserOf(env, platform);
   if (program === null) return Promise.resolve(false);

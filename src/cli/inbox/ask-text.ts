@@ -30,7 +30,7 @@ export function askLine(item: InboxItem, room: number, style: Style): string {
 export const closedLine = (item: InboxItem, room: number): string =>
   truncate(closedItemText(item), Math.max(MIN_WIDTH, room));
 
-/** `"yes" by the user (web)`. */
+/** Formats the outcome, for example `"yes" by the user (web)`. */
 export function closedItemText({ state, answer, answeredBy, withdrawnBecause }: InboxItem): string {
   if (state === 'withdrawn') return whyWithdrawn(withdrawnBecause);
   if (state === 'declined') return `declined by ${visibleLine(whoAnswered(answeredBy))}`;

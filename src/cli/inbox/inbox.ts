@@ -25,7 +25,7 @@ export async function inboxCommand({ all, limit }: InboxOptions, context: CliCon
       ? [
           all ? 'No questions yet.' : 'No open questions.',
           context.style.dim(
-            all ? 'Agents ask with the tool ask_user.' : 'squad inbox --all lists earlier ones.',
+            all ? 'Agents ask with the tool ask_user.' : '`squad inbox --all` lists earlier questions.',
           ),
         ]
       : [
@@ -38,10 +38,10 @@ export async function inboxCommand({ all, limit }: InboxOptions, context: CliCon
 function moreLines(total: number | null, shown: number, { style }: CliContext): string[] {
   if (total === shown) return [];
   const more = total === null ? 'There are more' : `${total - shown} more`;
-  return ['', style.dim(`${more}: squad inbox --limit N lists up to 1000`)];
+  return ['', style.dim(`${more}: \`squad inbox --limit N\` lists up to 1000`)];
 }
 
-/** One item: the agent, the question and its details, and how to answer it or its answer. */
+/** Lines of one item: the agent, the question with its details, and how to answer it, or the answer it got. */
 function itemLines(item: ShownItem, { out, style }: CliContext): string[] {
   const { run, source, details, choices, fields } = item;
   const who = `${style.role(run.name, visibleLine(run.name))} ${item.runId}`;
@@ -130,7 +130,7 @@ async function promptForAnswer(
   const { items } = await client.call('list_inbox', { item: given });
   const item = items[0]!;
   const send = (answer: string) => client.call('answer_question', { item: item.id, answer });
-  // The hub rejects this with the reason why the item is closed.
+  // Sent anyway: the hub rejects it with the reason why the item is closed.
   if (item.state !== 'open') return send('');
   if (context.json || !process.stdin.isTTY || !context.out.isTTY)
     throw new SquadError(

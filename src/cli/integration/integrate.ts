@@ -87,7 +87,7 @@ function details(
     .map(line => INDENT + line.replace(`${runId}: `, style.dim(`${runId}: `)));
 }
 
-/** A message that only names a conflicting file, which "conflicts in" already does. */
+/** A message that only names a conflicting file, which the line "conflicts in" already does. */
 const isPlain = (message: string, conflicts: readonly string[]): boolean =>
   conflicts.some(
     file => /^CONFLICT \((content|add\/add)\): Merge conflict in (.*)$/s.exec(message.trim())?.[2] === file,
@@ -126,7 +126,7 @@ type Integrated = Output<'integrate'>;
 
 interface IntegrateOptions {
   into?: string;
-  /** `--no-check` makes it false. */
+  /** False with `--no-check`. */
   check?: string | boolean;
   checkTimeout?: number;
   order?: 'suggested' | 'given';
@@ -135,7 +135,7 @@ interface IntegrateOptions {
   remove?: boolean;
 }
 
-/** `squad integrate [RUN…]`: shows the merge plan, and carries out exactly this plan once confirmed. */
+/** `squad integrate [RUN…]`: shows the merge plan, and carries out exactly that plan after confirmation. */
 export async function integrateCommand(
   ids: string[],
   { into, check, checkTimeout, order, yes, dryRun = false, remove = false }: IntegrateOptions,
@@ -184,7 +184,7 @@ function unmerged(
   return isComplete(plan, isNamed) ? EXIT.done : EXIT.failed;
 }
 
-/** Nothing conflicts or is refused, and no named run is skipped. */
+/** No branch conflicts or is refused, and no named run is skipped. */
 const isComplete = ({ branches: all, leftOut }: IntegrationPlan, isNamed: boolean) =>
   all.every(({ outcome }) => outcome === 'merges' || outcome === 'nothing') &&
   !(isNamed && leftOut.length > 0);

@@ -32,7 +32,10 @@ export async function exportCommand(
   ]);
 }
 
-/** Only the user can read the file: it holds what an agent saw and wrote. `ifExists` is a suggestion unless `overwrite`. */
+/**
+ * Only the user can read the file, because it contains what an agent saw and wrote. `ifExists` is the suggestion for an
+ * existing file, unless `overwrite` is set.
+ */
 export async function writePrivateFile(path: string, content: string, ifExists: string): Promise<void> {
   try {
     await writeFile(path, content, { flag: ifExists === 'overwrite' ? 'w' : 'wx', mode: 0o600 });

@@ -12,8 +12,8 @@ export interface LogOptions {
   follow?: boolean;
   raw?: boolean;
   /**
-   * Runs in the window of a tmux session. It must not start a hub, which would get the environment of the window, and it must not
-   * exit early, which would end the session.
+   * True for `squad log` in the window of a tmux session. It must not start a hub, which would get the environment of
+   * the window, and it must not exit early, which would end the session.
    */
   window?: boolean;
 }
@@ -28,7 +28,10 @@ interface Page {
 }
 
 const POLL_MS = 150;
-/** The hub ends the session earlier, and returns its tmux clients to their previous session. */
+/**
+ * How long the window stays after the end of the run. The hub closes the session earlier, and returns its tmux clients
+ * to their previous session.
+ */
 const WINDOW_STAYS_MS = 15_000;
 
 /** `squad log RUN`: copies the output of an agent to the matching streams; with -f until it ends. */
@@ -76,7 +79,7 @@ export async function logCommand(
   }
 }
 
-/** Ctrl-C must not close the window, which others may share, while the run continues. */
+/** Ignores Ctrl-C: it must not close the window, which others may share, while the run continues. */
 function stayOpen(err: Terminal): void {
   for (const signal of ['SIGINT', 'SIGQUIT'] as const)
     process.on(signal, () =>
@@ -91,8 +94,9 @@ interface Place {
 }
 
 /**
- * Copies new output of both streams of a turn. Also returns whether the run has ended or started another turn, so that this one
- * is complete. The first page decides that: if the turn had ended before that page was read, later pages hold all that is left.
+ * Copies new output of both streams of a turn. Also returns whether the run has ended or started another turn, which
+ * makes this turn complete. The first page decides that: if the turn had ended before that page was read, the pages
+ * after it contain the rest.
  */
 async function copyNew(client: HubClient, id: string, at: Place, screens: Screens, raw: boolean) {
   let first: Page | null = null;
@@ -121,7 +125,7 @@ async function copyNew(client: HubClient, id: string, at: Place, screens: Screen
 
 type Screens = Record<'stdout' | 'stderr', OutputText>;
 
-/** The start of a colour sequence or a line end, whose rest may come with the next page. */
+/** The beginning of a colour sequence or a line end, whose rest may come with the next page. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it matches control characters
 const UNFINISHED = /(?:\r|\u001b(?:\[[\d;:]{0,60})?)$/;
 

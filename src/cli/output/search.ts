@@ -71,7 +71,7 @@ const REASONS = {
   enough: ' (stopped: enough matches)',
 } as const;
 
-/** Says how much was searched, because a match may be in the rest. */
+/** States how much was searched, because a match may be in the rest. */
 function describeSearched({ runs, since, stoppedBy }: Found['searched'], all: boolean): string {
   const back = since === null ? '' : `, back to ${formatDuration(Date.now() - since)} ago`;
   const where = all ? 'every workspace' : 'this workspace (--all for every one)';

@@ -7,7 +7,7 @@ import { integrateCommand, overlapCommand } from '../integration/integrate.ts';
 import { listWorktrees, pruneWorktrees } from '../worktrees/worktrees.ts';
 import { commentCommand, type ReviewOptions, reviewCommand } from './review.ts';
 
-/** Commands for questions of agents and for their results: inbox, work trees, reviews, merges. */
+/** Commands for questions of agents and for the results of runs: inbox, work trees, reviews, merges. */
 export function addWorkCommands(program: Command, { command, does }: CommandMaker): void {
   command(program, 'inbox', 'List open questions of agents, nearest deadline first')
     .option('-a, --all', 'Include closed questions')
@@ -56,8 +56,10 @@ export function addWorkCommands(program: Command, { command, does }: CommandMake
   command(program, 'review [run]', 'List reviews, or show and steer the reviews of one run')
     .option('-a, --all', 'Include every workspace')
     .addOption(limitOption('Maximum number of reviews', 20, 1000))
-    .option('--diff', 'Show what changed between the last two rounds')
-    .option('--allow <n>', 'Allow this many more rounds', text => wholeNumber('--allow', text, 1, 1000))
+    .option('--diff', 'Show what changed between the last two rounds of review')
+    .option('--allow <n>', 'Allow this many more rounds of review', text =>
+      wholeNumber('--allow', text, 1, 1000),
+    )
     .option('--feedback <text>', 'Give feedback instead of the reviewer; - reads stdin')
     .addOption(
       new Option('--type <type>', 'Type of the feedback (default: needs_work)').choices(FeedbackType.options),

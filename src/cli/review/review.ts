@@ -33,7 +33,7 @@ export interface ReviewOptions {
   priority?: string;
 }
 
-/** `squad review [RUN]`: lists reviews, or shows those of one task; with an option, steers them. */
+/** `squad review [RUN]`: lists reviews, or shows those of one task; with an option, decides about them. */
 export async function reviewCommand(
   run: string | undefined,
   options: ReviewOptions,
@@ -70,7 +70,7 @@ async function reviewDiff(
   const last = shown.reviews.at(-1);
   if (!last)
     throw new SquadError('DIFF_UNAVAILABLE', `${shown.run.id} has no reviews yet`, {
-      suggestions: [`squad diff ${shellWord(shown.run.id)}`],
+      suggestions: [`\`squad diff ${shellWord(shown.run.id)}\` shows what it changed so far.`],
     });
   const diff = await client.call('diff_review', { review: last.id });
   if (context.json) printJson(context.out, { review: last.id, iteration: last.iteration, ...diff });
@@ -140,7 +140,7 @@ function list({ reviews }: Listed, { out, style }: CliContext): string[] {
 function reviewLines({ run, rounds, reviews }: Shown, { out, style }: CliContext): string[] {
   const head = [
     `${style.bold(run.id)}  ${paintStatus(shownStatus(run), style)}  ${visibleLine(runSummary(run))}`,
-    `${rounds.current} of ${rounds.max} reviews · ${rounds.sentBack} sent back, ${rounds.failed} failed; abandoned after ${rounds.abandonAfter} of these`,
+    `${rounds.current} of ${rounds.max} reviews · ${rounds.sentBack} sent back, ${rounds.failed} failed; the task is abandoned after ${rounds.abandonAfter} of these two kinds`,
   ];
   if (reviews.length === 0) return [...head, '', 'No reviews yet.'];
   const isOne = new Set(reviews.map(({ coderId }) => coderId)).size === 1;
@@ -172,7 +172,7 @@ function steeredLines(
 ): string[] {
   const state = paintStatus(status as RunStatus, style);
   const done = {
-    allow: `now allowed ${rounds.max} reviews, ${rounds.current} done`,
+    allow: `may have ${rounds.max} reviews now, ${rounds.current} done`,
     abandon: 'task abandoned, work kept',
     cancel: 'review cancelled; the agent is notified with its next turn',
     feedback: `feedback sent${commit === undefined ? '' : ` (commit ${commit.slice(0, 12)})`}; its next turn starts with it`,
@@ -186,7 +186,7 @@ function steeredLines(
   ];
 }
 
-/** `squad comment RUN FILE:LINE "TEXT" …`: sends comments on lines of its changes to the agent, as one message. */
+/** `squad comment RUN FILE:LINE "TEXT" …`: sends comments on lines of a run's changes to the agent, as one message. */
 export async function commentCommand(
   run: string,
   words: string[],

@@ -19,7 +19,7 @@ import { untilAnswered } from './follow.ts';
 /** Gives the terminal to a program until it ends. Returns its exit code; null if it did not start or was killed. */
 function runInTerminal(argv: readonly string[], options: SpawnOptions = {}): Promise<number | null> {
   const [program, ...args] = argv;
-  // Ctrl-C reaches both processes, and only the program acts on it.
+  // Ctrl-C reaches both processes, but only the other program should react.
   const ignore = () => {};
   process.on('SIGINT', ignore);
   return new Promise<number | null>(resolve => {
@@ -33,7 +33,7 @@ const TMUX_CHECK = { stdio: 'ignore', timeout: 10_000, killSignal: 'SIGKILL' } a
 
 type Opened = Output<'open_session'>;
 
-/** `squad attach RUN`: shows a running agent in its tmux session; where that is impossible, its log and the reason. */
+/** `squad attach RUN`: shows a running agent in its tmux session; if that is impossible, its log and the reason. */
 export async function attachCommand(given: string, context: CliContext): Promise<number> {
   const opened = await untilAnswered(client => client.call('open_session', { run: given }));
   const { run_id, session_name, is_over } = opened;
@@ -58,7 +58,7 @@ export async function attachCommand(given: string, context: CliContext): Promise
   return showCurrentState(run_id, context);
 }
 
-/** Null: the session can be shown on this terminal. */
+/** Why the session cannot be shown in this terminal; null if it can. */
 async function whyNotInTmux(name: string | null, { out }: CliContext): Promise<string | null> {
   if (!out.isTTY || !process.stdin.isTTY) return 'this is not a terminal';
   if (name === null) return 'tmux is not installed, or tmux.sessions is off';
@@ -103,7 +103,7 @@ export async function takeOverCommand(
   { yes }: { yes?: boolean },
   context: CliContext,
 ): Promise<number> {
-  // Before any other check, so that an agent learns that it may not do this.
+  // Checked first, so that an agent learns that it may not do this.
   const check = await untilAnswered(client => client.call('take_over', { run: given, only_look: true }));
   if (context.json || !context.out.isTTY || !process.stdin.isTTY) throw noTerminal(check);
   if (!existsSync(check.cwd)) throw noFolder(check);
@@ -148,5 +148,5 @@ const noTerminal = ({ run_id: id, is_over }: TakenOver): SquadError =>
 
 const noFolder = ({ run_id, cwd }: TakenOver): SquadError =>
   new SquadError('CWD_MISSING', `The folder of ${run_id} no longer exists: ${cwd}`, {
-    suggestions: [`squad log ${shellWord(run_id)}   shows its output`],
+    suggestions: [`\`squad log ${shellWord(run_id)}\` shows its output.`],
   });

@@ -32,7 +32,7 @@ export function addRunCommands(program: Command, { command, does }: CommandMaker
       '--engine <name>',
       'Engine to use: an agent CLI, "native" (a model by API key) or "scripted" (dry run without a model)',
     )
-    .option('--model <name>', "Model to use, by the engine's name for it")
+    .option('--model <name>', 'Model to use, by the name that the engine has for it')
     .addOption(
       new Option(
         '--permission <level>',
@@ -63,7 +63,7 @@ export function addRunCommands(program: Command, { command, does }: CommandMaker
       dollars('--budget', text),
     )
     .option('--timeout <time>', 'Stop an agent after this long: 90s, 15m, 2h (a number is seconds)', timeout)
-    .option('--chat <id>', 'Continue this chat (stateful mode)')
+    .option('--chat <id>', 'Continue the chat with this id instead of a new one (needs STATE_MODE=stateful)')
     .option('-d, --detach', 'Print the run ids and exit')
     .addHelpText(
       'after',
@@ -126,7 +126,7 @@ export function addWatchCommands(program: Command, { command, does }: CommandMak
   command(program, 'log <run>', 'Print what an agent wrote')
     .alias('logs')
     .option('-f, --follow', 'Follow the output until the run ends')
-    .option('--raw', 'Print the original bytes')
+    .option('--raw', 'Print the raw output, unchanged')
     .addOption(new Option('--window').hideHelp())
     .addHelpText('after', examples('squad log -f run_4x8d2k6mfp'))
     .action(does((context, run: string, options: object) => logCommand(run, options, context)));
@@ -143,7 +143,7 @@ export function addWatchCommands(program: Command, { command, does }: CommandMak
       ),
     );
   command(program, 'wait <ids...>', 'Wait for runs or squads to end, and exit with their result')
-    .option('--any', 'Return when the first one ends')
+    .option('--any', 'Return as soon as one of them ends')
     .option(
       '--timeout <time>',
       'Give up after this long (90s, 15m, 2h) with exit code 124; the runs continue',
@@ -181,7 +181,7 @@ export function addWatchCommands(program: Command, { command, does }: CommandMak
     );
 }
 
-/** Options that choose what is printed about runs, and when. */
+/** Options that select which events of runs are printed, and when. */
 const withReportOptions = (command: Command): Command =>
   command
     .option('--only <role>', 'Show only runs with this role (repeatable)', (role, roles: string[] = []) => [

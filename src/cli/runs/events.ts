@@ -50,7 +50,7 @@ export async function eventsCommand(options: EventsOptions, context: CliContext)
   return EXIT.done;
 }
 
-/** Nothing follows the end of a run. */
+/** True for the event that ends the run, after which no more follow. */
 const isLast = ({ runId, body }: Event, run: ShownRun | undefined): boolean =>
   run !== undefined && runId === run.id && body.type === 'run.ended';
 

@@ -14,14 +14,14 @@ export async function cancelCommand(
 ): Promise<number> {
   if (everywhere && !all)
     throw new SquadError('INVALID_INPUT', '--everywhere needs --all', {
-      suggestions: ['squad cancel --all --everywhere   stops the runs of every workspace'],
+      suggestions: ['`squad cancel --all --everywhere` stops the runs of every workspace.'],
     });
   if (ids.length === 0 && !all)
     throw new SquadError('INVALID_INPUT', 'No run given', {
       suggestions: [
-        'squad cancel RUN…',
-        'squad cancel --all   stops every run of this workspace; add --everywhere for every workspace',
-        'squad ls --running   lists running runs',
+        '`squad cancel RUN…` stops the runs you name.',
+        '`squad cancel --all` stops every run of this workspace; add --everywhere for every workspace.',
+        '`squad ls --running` lists running runs.',
       ],
     });
   using client = await HubClient.start({ workspace: context.workspace });
@@ -38,7 +38,7 @@ export async function cancelCommand(
   ]);
 }
 
-/** Users may type the beginning of an id. */
+/** Completes an id of which the user typed only the beginning. */
 async function completeId(
   client: HubClient,
   given: string,

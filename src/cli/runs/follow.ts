@@ -6,16 +6,16 @@ interface FollowOptions {
   squadId?: string;
   runId?: string;
   workspace?: string;
-  /** Only events after this one; otherwise from the beginning. */
+  /** Only events after this one are read (default: all events). */
   after?: number;
   signal?: AbortSignal;
   /** Connects to another hub when this one has exited; starts one by default. */
   reconnect?(gone: HubClient): Promise<HubClient>;
-  /** Called with each event once, in order; true ends the following. */
+  /** Called once for each event, in order. Returning true ends the following. */
   onEvent(event: Event): boolean;
 }
 
-/** Reads events until `onEvent` returns true. When the hub restarts meanwhile, it reconnects and misses nothing. */
+/** Reads events until `onEvent` returns true. If the hub restarts, it reconnects and misses no event. */
 export async function follow(client: HubClient, options: FollowOptions): Promise<void> {
   const { squadId, runId, workspace, signal, onEvent, reconnect = () => HubClient.start() } = options;
   const stopped = new Promise<null>(resolve => {
@@ -33,7 +33,7 @@ export async function follow(client: HubClient, options: FollowOptions): Promise
         const lastWanted = new Promise<void>((resolve, reject) => {
           const onItem = (item: unknown) => {
             const event = item as Event;
-            // A call that one hub did not accept is sent unchanged to the next, which repeats events.
+            // Skips repeated events: a call that one hub did not read is sent unchanged to the next.
             if (event.seq <= after || signal?.aborted) return;
             after = event.seq;
             if (onEvent(event)) resolve();
@@ -47,7 +47,7 @@ export async function follow(client: HubClient, options: FollowOptions): Promise
         await limit.lost(after > before);
         const next = reconnect(current);
         const found = await Promise.race([next, stopped]);
-        // Close a connection that comes too late: it would keep the program alive.
+        // Closes a connection that comes too late, because it would keep the program alive.
         if (found === null) return void next.then(late => late.close()).catch(() => {});
         current = found;
       }
@@ -60,7 +60,7 @@ export async function follow(client: HubClient, options: FollowOptions): Promise
 
 const RECONNECT_EVERY_MS = 500;
 
-/** Waits for a hub that somebody else starts; never starts one. `onWait` is called once if there is none yet. */
+/** Waits for a hub that another program starts; never starts one. `onWait` is called once if there is no hub yet. */
 export async function reconnectToHub(onWait: () => void, signal?: AbortSignal): Promise<HubClient> {
   for (let isFirst = true; ; isFirst = false) {
     const client = await HubClient.findOnly();

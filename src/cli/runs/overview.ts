@@ -19,8 +19,9 @@ type Counts = Output<'list_board'>['counts'];
 const MAX_RUNS = 10;
 
 /**
- * `squad` alone and `squad status`: what runs, what needs the user, and the next commands, of every workspace. Starts no hub. `squad`
- * alone is a program of its own (`src/bin/overview.ts`), so nothing here may import zod or commander.
+ * `squad` alone and `squad status`: what is running, what needs the user, and the next commands, for every workspace.
+ * Does not start a hub. `squad` alone is a separate program (`src/bin/overview.ts`), so this file must not import zod
+ * or commander.
  */
 export async function overviewCommand(context: CliContext): Promise<number> {
   using client = await HubClient.findOnly();

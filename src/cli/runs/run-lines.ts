@@ -28,13 +28,13 @@ const STOPPING: Record<StopReason, string> = {
   abandon: 'its task was abandoned',
 };
 
-/** Width of the name column for these runs. */
+/** Width of the name column that these runs need. */
 export const labelWidth = (runs: RunView[]): number =>
   Math.min(MAX_LABEL_LENGTH, Math.max(0, ...runs.map(run => displayWidth(run.label))));
 
 /**
- * Line for an event, or null: most events only change the status block.
- * With `columns` a long reason is cut so that the line, with the next command, fits.
+ * Line for an event; null for most events, which only change the status block. With `columns` a long reason is cut so
+ * that the line, with the next command, fits.
  */
 export function eventToLine(
   event: Event,
@@ -110,7 +110,7 @@ function ending(run: RunView, room: number, style: Style): string {
   if (isFailure(run.status)) {
     const next = `${whyCommand(run.engine)} ${run.id}`;
     const left = room - next.length - GAP.length;
-    // The summary repeats the next command; the full reason stands nowhere else.
+    // The next command is left out if there is no room, because the summary repeats it, but not the full reason.
     if (displayWidth(reasonOf(run)) > Math.max(left, MIN_REASON_LENGTH)) return reasonOf(run, room);
     return [reasonOf(run), style.dim(next)].filter(part => part !== '').join(GAP);
   }

@@ -9,12 +9,12 @@ import type { RunView, RunViews } from './run-view.ts';
 import { openStatusBlock, type StatusBlock, statusLines } from './status-block.ts';
 
 const BELL = '\u0007';
-/** Terminals keep titles on a stack; those without one ignore this. */
+/** Saves the title on the terminal's stack; terminals without one ignore this. */
 const SAVE_TITLE = '\u001b[22;0t';
 const RESTORE_TITLE = '\u001b[23;0t';
 const setTitle = (text: string) => `\u001b]0;${text}\u0007`;
 
-/** Calls the user back: shows in the window title how many agents wait for an answer, and rings the bell for each new one. */
+/** Shows in the window title how many agents wait for an answer, and rings the bell for each new one. */
 export class Attention {
   readonly #terminal: Terminal;
   #waiting = 0;
@@ -48,7 +48,10 @@ export class Attention {
 const ID = /\b(run|squad)_[0-9a-z]{10}\b/g;
 const link = (address: string) => `\u001b]8;;${address}\u001b\\`;
 
-/** Makes ids of runs and squads links to the web UI (OSC 8), which take no columns. `origin` is null without a web UI. */
+/**
+ * Turns ids of runs and squads into links to the web UI (OSC 8), which take no columns. `origin` is null without a web
+ * UI.
+ */
 export const withWebLinks = (line: string, origin: string | null): string =>
   origin === null
     ? line
@@ -59,9 +62,9 @@ export const withWebLinks = (line: string, origin: string | null): string =>
 
 /** Which events are printed, and when. */
 export interface ReportOptions {
-  /** Only runs with these roles. */
+  /** Print only runs with these roles. */
   only?: string[];
-  /** Only questions for the user, and failures. */
+  /** Print only questions for the user, and failures. */
   quiet?: boolean;
   /** Print all lines of a run together when it ends. */
   group?: boolean;
@@ -88,7 +91,7 @@ export class RunReporter {
     this.#block = json || options.quiet ? null : openStatusBlock(out, render);
   }
 
-  /** The runs that the options select. */
+  /** The runs that match the options. */
   shown(): RunView[] {
     return this.#views.list().filter(run => this.#isWanted(run));
   }
@@ -102,7 +105,7 @@ export class RunReporter {
     this.changed();
   }
 
-  /** Prints a line that belongs to no event; nothing with `--json`. */
+  /** Prints a line that does not belong to an event; prints nothing with `--json`. */
   print(line: string): void {
     if (!this.#context.json) this.#write(line);
   }
@@ -113,7 +116,7 @@ export class RunReporter {
     this.#block?.changed();
   }
 
-  /** Prints the lines held back for runs that continue, and removes the block. */
+  /** Prints the pending lines of runs that continue, and removes the block. */
   close(): void {
     for (const runId of [...this.#held.keys()]) this.#release(runId);
     this.#block?.close();
@@ -134,13 +137,13 @@ export class RunReporter {
   #lineOf(event: Event, run: RunView | null): string | null {
     const { json, style, out } = this.#context;
     if (json) return eventLine(event).trimEnd();
-    // Every run is queued first. Only those that stay queued matter, and the block shows them.
+    // No line: every run is queued first, and the block shows those that stay queued.
     if (event.body.type === 'run.queued') return null;
     return eventToLine(event, run, labelWidth(this.shown()), style, out.columns);
   }
 
   #hold({ runId, body }: Event, line: string): void {
-    // A question cannot wait for the end of its run.
+    // A question is printed at once, because it cannot wait for the end of its run.
     const isHeld = this.#options.group && body.type !== 'inbox.asked';
     if (!isHeld || runId === null) this.#write(line);
     else this.#held.set(runId, [...(this.#held.get(runId) ?? []), line]);

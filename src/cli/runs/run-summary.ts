@@ -30,7 +30,7 @@ export function summaryLines(
 ): string[] {
   if (runs.length === 0) return [];
   const width = labelWidth(runs);
-  // Columns that no engine has reported anything for are left out.
+  // Columns without any reported value are left out.
   const hasFigures = runs.some(run => run.usage !== null);
   const hasEvidence = runs.some(run => run.evidence !== null);
   const rows = runs.map(run => {
@@ -104,7 +104,7 @@ function noteLines(runs: RunView[], columns: number, style: Style): string[] {
 const hasChanged = ({ evidence }: RunView): boolean =>
   (evidence?.filesChanged?.count ?? 0) > 0 || (evidence?.commits?.count ?? 0) > 0;
 
-/** Says where the changes are: the user's own checkout does not have them. */
+/** Names the branches with the changes, because the user's own checkout does not have them. */
 function branchLines(runs: RunView[], columns: number): string[] {
   const changed = runs.filter(run => run.branch !== null && hasChanged(run));
   const texts =
@@ -118,13 +118,13 @@ function branchLines(runs: RunView[], columns: number): string[] {
   return texts.flatMap(text => wrap(text, columns - 2).map(line => `  ${line}`));
 }
 
-/** `git merge` finds nothing on a branch without commits; `squad integrate` commits first. */
+/** Distinguishes uncommitted changes: `git merge` finds nothing on a branch without commits; `squad integrate` commits first. */
 const whereChangesAre = ({ label, branch, evidence }: RunView): string =>
   evidence?.commits?.count === 0
     ? `The changes of ${label} are in the work tree of branch ${branch?.name}, not on the branch yet.`
     : `The changes of ${label} are on branch ${branch?.name}.`;
 
-/** Next steps after failures, each kind once. */
+/** Next steps after failures, one for each kind of failure. */
 function nextSteps(runs: RunView[], columns: number, logins: Logins): string[] {
   const failed = runs.filter(run => isFailure(run.status) || isAtReviewLimit(run));
   const kinds = Map.groupBy(failed, ({ engine, error }) => `${error?.code} ${engine}`);

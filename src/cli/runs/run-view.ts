@@ -32,7 +32,7 @@ export interface RunView {
   evidence: Evidence | null;
   /** Remarks about the run, for example a server that was unavailable. */
   notes: readonly string[];
-  /** Branch of its changes, and the branch they are meant for; null without a work tree. */
+  /** Branch with its changes, and the branch they are to be merged into; null without a work tree. */
   branch: { name: string; base: string | null } | null;
   /** Null until its facts are known. */
   sandbox: SandboxLevel | null;
@@ -43,7 +43,7 @@ export type ListedRun = NamedRun &
   Pick<Run, 'id' | 'status' | 'startedAt' | 'endedAt' | 'error' | 'usage'> &
   Partial<Pick<Run, 'evidence'>> & { activity?: { text: string } | null; quiet?: RunView['quiet'] };
 
-/** The runs on screen, in the order they were requested: first the existing ones, then those of events. */
+/** The runs on screen, in the order of the request: first the existing ones, then those that events announce. */
 export class RunViews {
   readonly #runs = new Map<RunId, RunView>();
 
@@ -55,7 +55,7 @@ export class RunViews {
     return [...this.#runs.values()];
   }
 
-  /** Updates the run of the event and returns it; null for an event of no known run. */
+  /** Updates the run of the event and returns it; null if the event belongs to no known run. */
   apply({ runId, at, body }: Event): RunView | null {
     if (runId === null) return null;
     if (body.type === 'run.queued' && !this.#runs.has(runId))
@@ -85,7 +85,7 @@ export class RunViews {
     return run;
   }
 
-  /** Adds a question, unless it is for another run. */
+  /** Adds a question, unless another run has to answer it. */
   ask(item: InboxItem): void {
     const run = this.#runs.get(item.runId);
     if (run && item.owner === 'user' && run.asks.every(({ id }) => id !== item.id))

@@ -24,13 +24,13 @@ type StartOperation = 'start_squad' | 'reply_to_run' | 'retry_runs';
 interface Start<N extends StartOperation> {
   operation: N;
   input: Input<N>;
-  /** Added to the environment of this program. */
+  /** Variables that are added to the environment of this program. */
   env?: Record<string, string>;
   detach?: boolean;
   report?: ReportOptions;
 }
 
-/** Starts runs by one of the operations that do, and shows them until they end. */
+/** Starts runs with one of the start operations, and shows them until they end. */
 export async function startAndWatch<N extends StartOperation>(
   { operation, input, env, detach, report = {} }: Start<N>,
   context: CliContext,
@@ -83,7 +83,7 @@ async function watch(
   return code;
 }
 
-/** The last line of `--json`: the results of all runs, as `squad show --json` has each, and the exit code. */
+/** Last line of `--json`: the result of each run in the form of `squad show --json`, and the exit code. */
 async function printResultLine(
   squadId: string,
   views: RunViews,
@@ -98,7 +98,7 @@ async function printResultLine(
 
 /** Prints the summary and, for a single agent, its answer. */
 async function printEnd(squadId: string, views: RunViews, context: CliContext): Promise<void> {
-  // A new client: the hub of the one that watched may have been replaced meanwhile.
+  // A new client, because the hub of the first one may have been replaced.
   using client = await HubClient.start();
   const runs = await printSummary(client, [squadId], views, context);
   if (runs.length === 1) print(context, await answerLines(client, runs[0]!.id, context));
@@ -123,7 +123,7 @@ function onInterrupt(squadId: string, say: (text: string) => void) {
   let asked: Promise<void> | null = null;
   const act = () => {
     state.count++;
-    // The second one exits as soon as the hub has the request, the third at once.
+    // The second Ctrl-C exits as soon as the hub has the request, the third at once.
     if (state.count > 2) process.exit(EXIT.interrupted);
     if (asked) return void asked.finally(() => process.exit(EXIT.interrupted));
     say('Stopping the agents… (press Ctrl-C again to exit; they are stopped anyway)');
@@ -185,28 +185,32 @@ export async function runCommand(words: string[], options: RunOptions, context: 
   );
 }
 
-/** A task alone, in quotes or from stdin, is for the coder, or for the only role there is. */
+/** A single argument, or a task from stdin, goes to the role coder, or to the only role of the project. */
 async function withRole(words: string[], context: CliContext): Promise<string[]> {
   const [only = ''] = words;
   if (words.length !== 1 || !(only === '-' || /\s/.test(only.trim()))) return words;
   const { roles } = await HubClient.ask({ workspace: context.workspace }, 'list_roles');
   const ids = roles.map(({ id }) => id);
-  // A role may have a space in its name, and then its task is missing.
+  // The argument is a role whose name contains a space; then the task is missing.
   if (ids.includes(only)) return words;
   const role = ids.find(id => id === DEFAULT_ROLE) ?? (ids.length === 1 ? ids[0] : undefined);
   if (role === undefined)
     throw new SquadError(
       'INVALID_INPUT',
-      `No role was named, and this project has no role ${DEFAULT_ROLE}, which would be the default`,
-      { suggestions: [`squad run ROLE "TASK"   with one of: ${ids.map(visibleLine).join(', ')}`] },
+      `No role was given, and this project does not have the default role ${DEFAULT_ROLE}`,
+      {
+        suggestions: [
+          `Use \`squad run ROLE "TASK"\` with one of these roles: ${ids.map(visibleLine).join(', ')}.`,
+        ],
+      },
     );
-  printNotes(context, [`No role was named: using ${role}.`], 'dim');
+  printNotes(context, [`No role was given: using ${role}.`], 'dim');
   return [role, only];
 }
 
 const DEFAULT_ROLE = 'coder';
 
-/** `--only` of a role that has no run here would show nothing at all. */
+/** Refuses `--only` with a role that none of these runs has: nothing would be shown. */
 function refuseOthers(only: readonly string[], roles: readonly string[]): void {
   const other = only.find(role => !roles.includes(role));
   if (other !== undefined)
@@ -215,14 +219,14 @@ function refuseOthers(only: readonly string[], roles: readonly string[]): void {
     });
 }
 
-/** On a terminal of the user's: asks once about files that these runs would use if they were trusted. */
+/** On the user's terminal: asks once about files that these runs would use if they were trusted. */
 async function offerTrustOf(roles: string[], context: CliContext): Promise<void> {
   if (!mayAsk(context)) return;
   try {
     const { untrusted } = await HubClient.ask({ workspace: context.workspace }, 'change_trust', { roles });
     await offerTrust(untrusted, context);
   } catch (thrown) {
-    // The hub refuses agents, which must not be asked; their run goes on without these files.
+    // The hub refuses agents, which must not be asked; their run continues without these files.
     if (asSquadError(thrown).code !== 'NOT_ALLOWED') throw thrown;
   }
 }
@@ -236,7 +240,7 @@ function refuseOdd(words: string[]): void {
         suggestions: [
           ...(words.length === 1 ? [`squad run ${shellWord(visibleLine(words[0]!))} "TASK"`] : []),
           'squad run "Fix the failing test"',
-          'squad roles   lists the roles',
+          '`squad roles` lists the roles.',
           'Put the task in quotes, or use - to read it from stdin.',
         ],
       },

@@ -10,7 +10,7 @@ import { displayWidth, padEnd, truncate } from '../terminal/width.ts';
 import { labelWidth } from './run-lines.ts';
 import type { RunView } from './run-view.ts';
 
-/** Lines that scroll, and below them a block that is redrawn. */
+/** Lines that scroll, with a block below them that is redrawn. */
 export interface StatusBlock {
   /** Prints a line above the block. It may be longer than the screen is wide. */
   append(line: string): void;
@@ -20,7 +20,7 @@ export interface StatusBlock {
   close(): void;
 }
 
-/** At most ten frames a second; a regular one so that elapsed times advance. */
+/** At most ten frames per second, and one regularly so that elapsed times advance. */
 const FRAME_MS = 100;
 const TICK_MS = 250;
 
@@ -29,7 +29,7 @@ const END_FRAME = '\u001b[?2026l';
 const ERASE_BELOW = '\u001b[J';
 const up = (rows: number) => (rows > 0 ? `\u001b[${rows}A` : '');
 
-/** `render` returns the lines of the block each time it is drawn. Without a terminal there is no block. */
+/** `render` returns the lines of the block each time the block is drawn. Without a terminal there is no block. */
 export function openStatusBlock(terminal: Terminal, render: () => string[]): StatusBlock {
   if (!terminal.isTTY)
     return { append: line => terminal.write(`${line}\n`), changed: () => undefined, close: () => undefined };
@@ -90,7 +90,10 @@ export function openStatusBlock(terminal: Terminal, render: () => string[]): Sta
     return lines.slice(-Math.max(1, terminal.rows - 1));
   }
 
-  /** Moves from the end of the block to its start. A narrower window has wrapped its lines, so count the rows they take now. */
+  /**
+   * Moves from the end of the block to its start. A window that became narrower has wrapped lines, so the rows are
+   * counted at the current width.
+   */
   function erase(): string {
     if (shown.length === 0) return '';
     const rows = shown.reduce(
@@ -104,7 +107,7 @@ export function openStatusBlock(terminal: Terminal, render: () => string[]): Sta
 const MAX_LINES = 8;
 const SPINNER = ['◐', '◓', '◑', '◒'];
 
-/** The status block: a line for each running agent, as many as fit, and one with the totals. */
+/** The status block: a line for each running agent, as many as fit, and a line with the totals. */
 export function statusLines(
   runs: RunView[],
   now: number,

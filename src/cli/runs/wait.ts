@@ -45,7 +45,7 @@ export async function waitCommand(
       if (isFailure(ended.run.status) || ended.run.error) failed.push(ended.run);
       show(ended, context);
     };
-    // With `--any` there is nothing left to ask after the first end.
+    // With `--any` the first end is enough.
     if (open.size > 0 && !(any && statuses.length > 0))
       await hub.call('wait_for_runs', { runs: [...open], any }, { waitMs, onItem });
   });
@@ -78,7 +78,7 @@ function show({ run, event }: EndedRun, context: CliContext): void {
   print(context, [truncate([facts, rest].filter(Boolean).join('  '), out.columns)]);
 }
 
-/** To standard error, so that a script gets one line for each run on standard output. */
+/** Prints to standard error, so that a script gets exactly one line per run on standard output. */
 async function printNextSteps(failed: ShownRun[], { err, style }: CliContext): Promise<void> {
   const logins = await untilAnswered<Logins>(client =>
     loginHints(

@@ -22,7 +22,7 @@ import { type ListedRun, type RunView, RunViews } from './run-view.ts';
 
 const STATE_WIDTH = 9;
 
-/** A run that existed before, in the same columns as the events that follow. */
+/** Line of a run that existed before, in the same columns as the events that follow. */
 function existingRunLine(run: RunView, width: number, style: Style, columns: number): string {
   const since = run.startedAt === null ? ' '.repeat(8) : formatClock(run.startedAt);
   const origin = [run.engine, run.id].join(' · ');
@@ -39,12 +39,12 @@ function existingRunLine(run: RunView, width: number, style: Style, columns: num
 
 type ExistingRun = ListedRun & { turn: number };
 
-/** The state when `squad watch` starts. */
+/** State at the start of `squad watch`. */
 interface WatchStart {
   where: string;
   runs: readonly ExistingRun[];
   asks: readonly ShownItem[];
-  /** The last event that this state surely includes; it may include later ones. */
+  /** Number of the last event that this state certainly includes; it may include later ones. */
   last: number;
   knows(id: RunId): boolean;
   hadEnded(id: RunId): boolean;
@@ -52,7 +52,7 @@ interface WatchStart {
   includes(event: Event): boolean;
 }
 
-/** The maximum of one page; further runs appear with their next event. */
+/** Maximum of one page; further runs appear with their next event. */
 const MAX_LIVE = 200;
 
 export async function readWatchStart(
@@ -130,7 +130,7 @@ interface WatchOptions extends ReportOptions {
 
 const MAX_IN_SUMMARY = 20;
 
-/** `squad watch [ID…]`: prints events of runs; of named runs until they have ended. */
+/** `squad watch [ID…]`: prints events of runs; with ids, until these runs have ended. */
 export async function watchCommand(
   ids: string[],
   { all, ...options }: WatchOptions,
@@ -181,7 +181,7 @@ export async function watchCommand(
           return isOver();
         },
         async reconnect(gone) {
-          // A user who stopped the hub does not want it back, unless this command waits for an exit code.
+          // The user stopped the hub, so it is not started again, unless this command waits for an exit code.
           const isStopped = ids.length === 0 && (await gone.untilGone()) === 'stop';
           const onWait = () =>
             reporter.print(context.style.dim('The hub was stopped. Waiting for the next one.'));
@@ -197,7 +197,7 @@ export async function watchCommand(
   }
 }
 
-/** Summary of the runs that ended meanwhile, and the number of those that continue. */
+/** Summary of the runs that ended during `squad watch`, and the number of those that continue. */
 function partingLines(reporter: RunReporter, start: WatchStart, { out, style }: CliContext): string[] {
   const shown = reporter.shown();
   const ended = shown.filter(run => isEnd(run.status) && !start.hadEnded(run.id));

@@ -15,7 +15,7 @@ export function addTeamCommands(program: Command, { command, does }: CommandMake
   );
   command(program, 'context [role]', 'Preview the project context that an agent gets, and its size')
     .option('--engine <name>', 'Preview for this engine (some engines read files themselves)')
-    .option('--files <list>', 'Use these files instead, separated by commas')
+    .option('--files <list>', 'Send these files instead of the usual ones, separated by commas')
     .option('--text', 'Print only the text that would be sent')
     .addHelpText('after', examples('squad context coder'))
     .action(
@@ -38,7 +38,10 @@ export function addTeamCommands(program: Command, { command, does }: CommandMake
   );
   command(backlog, 'add <title>', 'Add an item')
     .option('--owner <name>', 'Owner of the item')
-    .option('--under <heading>', 'Heading to add it under (default: the first with open items)')
+    .option(
+      '--under <heading>',
+      'Add the item under this heading (default: the first heading with open items)',
+    )
     .action(
       does((context, title: string, { owner, under }: { owner?: string; under?: string }) =>
         editBacklogCommand({ action: 'add', title, owner, under }, context),
@@ -52,9 +55,9 @@ export function addTeamCommands(program: Command, { command, does }: CommandMake
       does((context, n: string) => editBacklogCommand({ action, number: itemNumber('N', n) }, context)),
     );
   command(backlog, 'move <n>', 'Move an item')
-    .option('--before <m>', 'Move it before item M')
-    .option('--up', 'Move it up by one')
-    .option('--down', 'Move it down by one')
+    .option('--before <m>', 'Move the item before item number M')
+    .option('--up', 'Move the item up by one place')
+    .option('--down', 'Move the item down by one place')
     .action(
       does((context, n: string, options: MoveOptions) => editBacklogCommand(moveOf(n, options), context)),
     );
@@ -68,7 +71,7 @@ export function addSettingsCommands(program: Command, { command, does }: Command
     .action(does((context, options: InitOptions) => initAny(options, context)));
   command(program, 'trust [files...]', 'Trust config and templates of this repository that run commands')
     .option('-y, --yes', 'Do not ask for confirmation')
-    .option('--remove', 'Remove the trust')
+    .option('--remove', 'Stop trusting the file')
     .addHelpText('after', examples('squad trust', 'squad trust .squad/squad.json --yes'))
     .action(does((context, files: string[], options: object) => trustCommand(files, options, context)));
 
@@ -86,7 +89,7 @@ export function addSettingsCommands(program: Command, { command, does }: Command
     made
       .option('--user', 'Write to your own config file (the default)')
       .option('--project', 'Write to .squad/squad.json of this workspace')
-      .addHelpText('after', '\nLimits (squad config show) are settings of the hub and in no file.');
+      .addHelpText('after', '\nLimits are stored by the hub, not in a file; `squad config show` lists them.');
   where(command(config, 'set <key> <value...>', 'Change a setting; several values, or JSON, make a list'))
     .addHelpText(
       'after',

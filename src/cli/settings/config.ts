@@ -91,9 +91,11 @@ export async function setConfig(
   const [name = '', ...rest] = key.split('.');
   if (!FILE_KEYS.includes(name)) throw unknownKey(key);
   if (options.user && options.project)
-    throw new SquadError('INVALID_INPUT', '--user and --project exclude each other');
+    throw new SquadError('INVALID_INPUT', '--user and --project cannot be combined', {
+      suggestions: ['Use --user for your own config file, or --project for .squad/squad.json.'],
+    });
   await refuseAgents();
-  // The user's own file needs no workspace: this may be the home folder.
+  // A failure is ignored for the user's own file, which needs no workspace: this may be the home folder.
   const look = () => inspect(context).catch(thrown => (options.project ? Promise.reject(thrown) : null));
   const before = await look();
   if (key === 'engine' && words) refuseUnknownEngine(words.join(' '), before);
@@ -114,7 +116,7 @@ export async function setConfig(
   return EXIT.done;
 }
 
-/** Why the new value does not count here. */
+/** Explains why the new value has no effect here. */
 function remarks(name: string, file: string, after: Inspected): string[] {
   if (after.ignored.some(each => each.file === file && each.key === name))
     return [`${file} is not trusted, so ${name} has no effect yet: squad trust`];
@@ -136,9 +138,13 @@ async function setLimit(
   context: CliContext,
 ): Promise<number> {
   if (user || project)
-    throw new SquadError('INVALID_INPUT', `${key} is a limit of the hub and stands in no file`, {
-      suggestions: ['Leave out --user and --project.'],
-    });
+    throw new SquadError(
+      'INVALID_INPUT',
+      `${key} is a limit of the hub, which is not stored in a config file`,
+      {
+        suggestions: ['Leave out --user and --project.'],
+      },
+    );
   const changed = await HubClient.ask({}, 'change_setting', { key, value: words?.join(' ') ?? null });
   return printResult(context, changed, () => [
     `${changed.key} is ${changed.value ?? 'not set'}${words ? ', for every workspace (stored by the hub)' : ' (the default)'}`,
@@ -165,7 +171,7 @@ export async function getConfig(key: string, context: CliContext): Promise<numbe
 function ownFile(): string {
   const file = userFilePath(process.env);
   if (file !== null) return file;
-  throw new SquadError('CONFIG_INVALID', 'You have no config file, because HOME is not set', {
+  throw new SquadError('CONFIG_INVALID', 'Your own config file cannot be found: HOME is not set', {
     suggestions: ['Set HOME or XDG_CONFIG_HOME, or use --project.'],
   });
 }
@@ -181,7 +187,7 @@ const unknownKey = (key: string): SquadError =>
 const didYouMean = (near: string[]): string[] =>
   near.length === 0 ? [] : [`Did you mean ${near.join(' or ')}?`];
 
-/** A run template takes any name. */
+/** Throws for an unknown engine. With a run template, any name is valid. */
 function refuseUnknownEngine(name: string, inspected: Inspected | null): void {
   const configured = (key: string) => (inspected && settingOf(inspected, key)?.value) ?? null;
   const own = Object.keys(configured('engines') ?? {});

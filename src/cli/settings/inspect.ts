@@ -32,7 +32,9 @@ export function whyThisEngine(inspected: Inspected): string {
 
 const INDENT = 12;
 
-/** Every agent CLI: version and path, problems, rules it does not enforce, how to install it and log in. */
+/**
+ * Lines for every agent CLI: version and path, problems, rules that it does not enforce, how to install it and log in.
+ */
 export function engineLines(engines: EngineReport[], { style, out }: CliContext): string[] {
   if (engines.length === 0) return [];
   const folded = (text: string, paint: (line: string) => string) =>

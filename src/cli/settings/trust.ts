@@ -18,7 +18,7 @@ import { EXIT } from '../exit-codes.ts';
 import { padEnd } from '../terminal/width.ts';
 import { inspect } from './inspect.ts';
 
-/** Effects of a configuration of MCP servers once it is trusted; empty for other files. */
+/** Describes the effects that a configuration of MCP servers has once it is trusted; empty for other files. */
 function serverSummaryLines(file: string, content: string, context: CliContext): string[] {
   if (basename(file) !== basename(MCP_CONFIG_NAME)) return [];
   const { config } = checkMcpConfig(content.replace(/^\ufeff/, ''));
@@ -60,7 +60,7 @@ export async function trustCommand(
   }
   const results: { file: string; trusted: boolean }[] = [];
   for (const file of files) {
-    // Also for a deleted file: the same text may come back.
+    // Works for a deleted file too, because the same text may come back.
     if (options.remove && (await untrust(home, file))) {
       results.push({ file, trusted: false });
       continue;
@@ -101,15 +101,15 @@ const fileLines = (file: string, content: string, context: CliContext): string[]
 ];
 
 /**
- * On a terminal: shows files that are not trusted and asks once about all of them. Content that the user did not trust then is not
- * asked about again. The caller makes sure that this is no terminal of an agent.
+ * On a terminal: shows files that are not trusted and asks once about all of them. Does not ask again about content
+ * that the user refused. The caller ensures that the terminal does not belong to an agent.
  */
 export async function offerTrust(files: readonly string[], context: CliContext): Promise<void> {
   if (!mayAsk(context)) return;
   const home = homeFolder(process.env);
   const shown: { file: string; content: string }[] = [];
   for (const file of files) {
-    const content = await readFile(file, 'utf8').catch(() => null); // the hub reports it
+    const content = await readFile(file, 'utf8').catch(() => null); // the hub reports an unreadable file
     if (content === null || (await isTrusted(home, file, content))) continue;
     if (!(await isDeclined(home, file, content))) shown.push({ file, content });
   }
@@ -144,9 +144,12 @@ async function faultOfMcpConfig(root: string): Promise<SquadError | null> {
 function unreadable(file: string, cause: NodeJS.ErrnoException): SquadError {
   if (cause.code === 'ENOENT')
     return new SquadError('INVALID_INPUT', `${file} does not exist`, {
-      suggestions: ['squad trust   without a file shows what needs your trust'],
+      suggestions: ['`squad trust` without a file shows what needs your trust.'],
       cause,
     });
   const why = cause.code === 'EISDIR' ? 'it is a folder' : cause.message;
-  return new SquadError('INVALID_INPUT', `Cannot read ${file}: ${why}`, { cause });
+  return new SquadError('INVALID_INPUT', `Cannot read ${file}: ${why}`, {
+    suggestions: ['Give the path of a file that you can read.'],
+    cause,
+  });
 }

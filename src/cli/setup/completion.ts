@@ -20,10 +20,10 @@ import { statusText } from '../terminal/status-text.ts';
 import { CLIENT_NAMES } from './install/clients.ts';
 
 const MAX_IDS = 50;
-/** The user is typing. */
+/** Short, because the user is typing. */
 const HUB_TIMEOUT_MS = 1_000;
 
-/** Words that depend on the project, read from its files: a hub that is not running is not started. */
+/** Words that depend on the project, read from its files, so that no hub has to be started. */
 async function projectCandidates(kind: 'role' | 'engine'): Promise<Candidate[]> {
   const home = homeFolder(process.env);
   const { roles, engines } = await projectNames({
@@ -70,8 +70,8 @@ export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
 /**
- * Script that a shell evaluates to complete `squad`. It calls this program by its path, because `squad` may be an alias, and it
- * asks for each word, so that there is no second list of commands to maintain.
+ * Script that a shell evaluates to complete `squad`. It starts this program by its path, because `squad` may be an
+ * alias, and calls it for each word, so that there is no second list of commands to maintain.
  */
 const shellScript = (shell: Shell, program: readonly string[]): string =>
   SCRIPTS[shell](`${program.map(shellWord).join(' ')} complete --`, completedNames(ownCommand()));
@@ -119,9 +119,9 @@ interface Candidate {
 /** Candidates at the cursor: words of the command line, and ids that only the hub knows. */
 interface CompletionRequest {
   words: Candidate[];
-  /** Kind of ids: of runs; of runs and squads (`any`); of open questions (`item`). */
+  /** Kind of ids: of runs (`run`), of runs and squads (`any`), or of open questions (`item`). */
   ids: 'run' | 'any' | 'item' | null;
-  /** Names of the project. */
+  /** Kind of names that the project defines. */
   names?: 'role' | 'engine';
 }
 
@@ -164,7 +164,7 @@ function argumentAt({ registeredArguments }: Command, place: number): Argument |
   return registeredArguments[place] ?? (last?.variadic ? last : undefined);
 }
 
-/** The name of an argument decides which ids or names it takes. */
+/** The name of an argument decides which ids or names it accepts. */
 function valuesOf(argument: Argument | Option | undefined, command: Command): CompletionRequest {
   if (!argument) return NOTHING;
   if (argument.argChoices) return { words: candidatesOf(argument.argChoices), ids: null };
@@ -181,7 +181,7 @@ function valuesOf(argument: Argument | Option | undefined, command: Command): Co
 }
 
 const ROLES = ['role', 'only'];
-/** `[role]`, `--role <id>`, `--only <role>`. */
+/** Matches `[role]`, `--role <id>` and `--only <role>`. */
 const isRole = (argument: Argument | Option): boolean => ROLES.includes(argument.name());
 
 const candidatesOf = (words: readonly string[]): Candidate[] => words.map(word => ({ word, what: '' }));

@@ -12,7 +12,7 @@ import { shippedRoles } from '../package-files.ts';
 import { type SquadInput, startAndWatch } from '../runs/run.ts';
 import { wrap } from '../terminal/width.ts';
 
-/** The repository the demo starts from. */
+/** Files of the repository that the demo starts from. */
 const DEMO_FILES: Record<string, string> = {
   'package.json': `${JSON.stringify({ name: 'demo-shop', type: 'module', scripts: { test: 'node --test' } }, null, 2)}\n`,
   'README.md': '# Demo shop\n\nProducts have titles; their pages need readable addresses.\n',

@@ -66,7 +66,7 @@ Work to do; \`squad backlog\` lists it. Headings are states. An item is a checkb
 ];
 
 const CONFIG = `${JSON.stringify({ stateMode: 'stateless' }, null, 2)}\n`;
-/** Files that Squad writes at run time; not for the repository. */
+/** Files that Squad writes while agents run, which should not be committed. */
 const IGNORED = ['IAC.md', 'CONTEXT.md', '*.tmp'];
 const IGNORE_FILE = join('.squad', '.gitignore');
 
@@ -143,7 +143,10 @@ export async function initAny({ subagent, schema }: InitOptions, context: CliCon
   if (subagent !== undefined) return initSubagent(subagent, { schema }, context);
   if (schema)
     throw new SquadError('INVALID_INPUT', '--schema needs --subagent NAME', {
-      suggestions: ['squad init --subagent NAME --schema', 'squad init   creates the files of a project'],
+      suggestions: [
+        '`squad init --subagent NAME --schema` creates a subagent with a schema.',
+        '`squad init` without options creates the files of a project.',
+      ],
     });
   return initCommand(context);
 }

@@ -5,7 +5,10 @@ import { replaceFile } from '../../link/replace-file.ts';
 import { type CliContext, printNotes } from '../context.ts';
 import { type OwnCommand, ownCommand } from '../own-command.ts';
 
-/** Files of bradygaster/squad, which is called `squad` as well and keeps its team in `.squad`. None of them is ours. */
+/**
+ * Files of bradygaster/squad, which is also called `squad` and keeps its team in `.squad`. Squad itself creates none of
+ * them.
+ */
 const ITS_FILES = [
   '.github/agents/squad.agent.md',
   '.squad/casting',
@@ -14,7 +17,7 @@ const ITS_FILES = [
 ];
 
 export interface Mixup {
-  /** The same for the same facts. */
+  /** Equal for equal findings, so that each is printed once. */
   key: string;
   what: string;
   next: string;
@@ -44,16 +47,16 @@ const otherTeam = (root: string, files: string[]): Mixup => ({
   next: 'Both can work here: this one reads the roster, charters and decisions in .squad, and changes nothing that the other one wrote.',
 });
 
-/** Without a folder nothing is wrong with its files. */
+/** Without a folder there are no files to report. */
 export function mixupsIn(root: () => string): Mixup[] {
   try {
     return mixups(root());
   } catch {
-    return []; // the current folder was removed, which the command itself reports where it matters
+    return []; // the current folder was removed; a command that needs it reports that itself
   }
 }
 
-/** Says each of these once per home, to a person. The doctor repeats them. */
+/** Prints each of these once per home, and only for a person. `squad doctor` repeats them. */
 export function printNewMixups(root: () => string, context: CliContext): void {
   const home = homeFolder(process.env);
   // A command that needed no home must not create one.
@@ -69,7 +72,7 @@ export function printNewMixups(root: () => string, context: CliContext): void {
   try {
     replaceFile(file, `${JSON.stringify([...printed, ...fresh.map(({ key }) => key)])}\n`, 0o600);
   } catch {
-    // The command itself succeeded; on a full disk the note appears again.
+    // Ignored: the command itself succeeded. On a full disk the note appears again.
   }
 }
 
@@ -78,6 +81,6 @@ function readPrinted(file: string): string[] {
     const keys: unknown = JSON.parse(readFileSync(file, 'utf8'));
     return Array.isArray(keys) ? keys.filter(key => typeof key === 'string') : [];
   } catch {
-    return []; // not written yet, or damaged: then the notes appear once more
+    return []; // the file is missing or damaged, so the notes appear once more
   }
 }

@@ -8,7 +8,7 @@ import { withOwnCommand } from '../own-command.ts';
 import { squadProgram, writeStarterFile, writeSubagentSchema } from '../package-files.ts';
 import { movedHome } from '../setup/install/clients.ts';
 
-/** Starter files of a subagent, which work unchanged. */
+/** Starter files of a subagent, which work without changes. */
 export function subagentStarters(
   name: string,
   options: { hasSchema: boolean; schemaPath: string; env: Readonly<Record<string, string | undefined>> },
@@ -127,7 +127,9 @@ export async function initSubagent(
 ): Promise<number> {
   if (!TOOL_NAME.test(name))
     throw new SquadError('INVALID_INPUT', `${JSON.stringify(name)} is not a valid tool name`, {
-      suggestions: ['Use 1 to 64 letters, digits, _ or -: squad init --subagent review_changes'],
+      suggestions: [
+        'Use 1 to 64 letters, digits, _ or -, for example `squad init --subagent review_changes`.',
+      ],
     });
   const root = workspaceRoot(context.workspace);
   const written: string[] = [];

@@ -20,7 +20,7 @@ export async function lintConfig(given: string[], context: CliContext): Promise<
     ]);
     return EXIT.done;
   }
-  // Loaded here because only this command needs it.
+  // Imported here, because only this command needs it.
   const { lintSubagent } = await import('../../workspace/subagents/subagent-file.ts');
   const env = { ...process.env } as Record<string, string>;
   const checked: ({ file: string } & ReturnType<typeof countsOf>)[] = [];
@@ -39,7 +39,7 @@ export async function lintConfig(given: string[], context: CliContext): Promise<
   return errors > 0 ? EXIT.usage : EXIT.done;
 }
 
-/** Paths of files; the value is true if a search of a folder found the file. */
+/** Paths of files; the value is true if the file was found by searching a folder. */
 type Files = ReadonlyMap<string, boolean>;
 
 async function namedFiles(given: string[]): Promise<Files> {
@@ -49,7 +49,7 @@ async function namedFiles(given: string[]): Promise<Files> {
     const found = isFolder ? await filesIn(path) : [path];
     if (found.length === 0)
       throw new SquadError('INVALID_INPUT', `No *.subagent.yaml or *.cpe.yaml in ${path}`, {
-        suggestions: ['Name the file itself if it is called something else.'],
+        suggestions: ['If your subagent file has another name, give its path.'],
       });
     for (const file of found) files.set(file, isFolder && (files.get(file) ?? true));
   }
@@ -82,7 +82,7 @@ function lines(
   ];
 }
 
-/** A path that can be opened from the current folder, relative where that is shorter. */
+/** A path that can be opened from the current folder, relative if that is shorter. */
 function shown(file: string): string {
   const path = relative(process.cwd(), file);
   return visibleLine(path.startsWith('..') ? file : path);

@@ -3,7 +3,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** 0.4s, 55s, 1m30s, 2h05m, 3d04h. */
+/** Formats like 0.4s, 55s, 1m30s, 2h05m, 3d04h. */
 export function formatDuration(ms: number): string {
   if (ms < 10 * SECOND) return `${(Math.floor(Math.max(0, ms) / 100) / 10).toFixed(1)}s`;
   return formatElapsed(ms);
@@ -17,13 +17,13 @@ export function formatElapsed(ms: number): string {
   return pair(ms, DAY, 'd', HOUR, 'h');
 }
 
-/** Local time: 09:04:31. */
+/** Local time, like 09:04:31. */
 export function formatClock(at: number): string {
   const date = new Date(at);
   return [date.getHours(), date.getMinutes(), date.getSeconds()].map(twoDigits).join(':');
 }
 
-/** Local date and time: 2026-01-02 09:04:31. */
+/** Local date and time, like 2026-01-02 09:04:31. */
 export function formatDateTime(at: number): string {
   const date = new Date(at);
   const day = [date.getFullYear(), date.getMonth() + 1, date.getDate()].map(twoDigits).join('-');

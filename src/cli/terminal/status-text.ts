@@ -31,10 +31,10 @@ export function reviewLimitText(
   return style.yellow(run.needsYou ? STATUSES.needs_you.text : 'review limit');
 }
 
-/** The run failed, and the user did not ask for that. */
+/** True if the run failed and the user did not cause that. */
 export const isFailure = (status: RunStatus): boolean => STATUSES[status].paint === 'red';
 
-/** `running 2 · failed 1 · done 4`, active runs first and successful ones last. */
+/** Formats like `running 2 · failed 1 · done 4`, active runs first and successful ones last. */
 export function countByStatus(statuses: readonly ShownStatus[], style: Style): string {
   const order: ShownStatus[] = [
     ...(['needs_you', 'running', 'waiting_review', 'queued', 'error', 'timeout', 'lost'] as const),
@@ -54,6 +54,6 @@ export const STALL_TEXT: Record<QuietState, string> = {
   dead: 'dead',
 };
 
-/** `silent: No sign for 61 s; its one process waiting for 41 s.` */
+/** Formats like `silent: No sign for 61 s; its one process waiting for 41 s.` */
 export const describeStall = ({ state, text }: { state: QuietState; text: string }, style: Style): string =>
   `${style.yellow(`${STALL_TEXT[state]}:`)} ${text}`;

@@ -8,7 +8,7 @@ export interface Style {
   role(name: string, text?: string): string;
 }
 
-/** Colours of the 256 that are readable on black and on white, and differ from our red and green. */
+/** Colours of the 256-colour palette that are readable on black and on white, and differ from our red and green. */
 export const ROLE_COLORS = [30, 132, 66, 134, 130, 67, 63, 163, 97, 95, 33, 100];
 
 export function createStyle(color: boolean): Style {

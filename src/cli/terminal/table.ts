@@ -4,7 +4,7 @@ import { displayWidth, padEnd, padStart, truncate } from './width.ts';
 export interface Column {
   title: string;
   align?: 'left' | 'right';
-  /** The column may shrink to this width if the screen is too narrow. */
+  /** Width to which the column may shrink if the screen is too narrow. */
   shrinkTo?: number;
 }
 
@@ -32,7 +32,7 @@ export function formatTable(columns: Column[], rows: string[][], width: number, 
   return [style.dim(truncate(line(columns.map(column => column.title)), width)), ...lines];
 }
 
-/** Shrinks the widest column that may still shrink, by one at a time. */
+/** Shrinks the widest column that can still shrink, one step at a time. */
 function fitted(columns: Column[], natural: number[], width: number): number[] {
   const widths = [...natural];
   const total = () => widths.reduce((sum, value) => sum + value, GAP.length * (widths.length - 1));

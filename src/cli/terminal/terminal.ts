@@ -1,7 +1,7 @@
 /** An output stream. `columns` is Infinity for a pipe or a file, where nothing is cut. */
 export interface Terminal {
   write(text: string): void;
-  /** An interactive terminal, where lines may be redrawn. */
+  /** True for an interactive terminal, where lines may be redrawn. */
   readonly isTTY: boolean;
   readonly columns: number;
   readonly rows: number;
@@ -17,7 +17,7 @@ interface Stream {
 
 type Env = Record<string, string | undefined>;
 
-/** Reads the size each time, because the window may be resized. */
+/** Reads the size each time, because the window may have been resized. */
 export function openTerminal(stream: Stream, env: Env): Terminal {
   const isTTY = stream.isTTY === true && env.TERM !== 'dumb' && !isSet(env.CI);
   return {

@@ -30,7 +30,7 @@ export const padEnd = (text: string, width: number): string =>
 export const padStart = (text: string, width: number): string =>
   ' '.repeat(Math.max(0, width - displayWidth(text))) + text;
 
-/** Breaks lines between words to at most `width` columns; a longer word gets its own line. Line breaks stay. */
+/** Breaks lines between words at `width` columns; a longer word gets its own line. Existing line breaks stay. */
 export function wrap(text: string, width: number): string[] {
   return text.split('\n').flatMap(line => {
     const lines = [''];

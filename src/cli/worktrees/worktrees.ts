@@ -12,7 +12,7 @@ import { wrap } from '../terminal/width.ts';
 
 const INDENT = '  ';
 
-/** A row for each work tree, and below it its branch, its path and why it still exists. */
+/** A row for each work tree, with its branch, its path and why it still exists below it. */
 function worktreeLines(worktrees: ListedWorktree[], all: boolean, { out, style }: CliContext): string[] {
   if (worktrees.length === 0)
     return [
@@ -56,7 +56,7 @@ function worktreeLines(worktrees: ListedWorktree[], all: boolean, { out, style }
   }
 }
 
-/** Folders among the work trees that belong to no run. */
+/** Folders among the work trees that do not belong to any run. */
 function unknownFolderLines(strays: string[], { out, style }: CliContext): string[] {
   if (strays.length === 0) return [];
   const what = 'No run is known for these folders. Check them, then remove them with git worktree remove:';
@@ -109,7 +109,7 @@ export async function listWorktrees({ all, disk }: WorktreesOptions, context: Cl
   ]);
 }
 
-/** `squad worktrees prune`: exit code 1 if a named work tree was kept. */
+/** `squad worktrees prune`: removes work trees. Exit code 1 if a named work tree was kept. */
 export async function pruneWorktrees(
   runs: string[],
   { all, dryRun, saveLarge }: WorktreesOptions,

@@ -15,7 +15,7 @@ import {
 } from '../messages.ts';
 import type { Outside, Realm } from './realm.ts';
 
-/** Has no line end, so that the program keeps its line numbers. */
+/** Contains no line end, so that the line numbers of the program stay the same. */
 const BEFORE = '(async () => {';
 const AFTER = '\n})';
 const FILE = 'program.ts';
@@ -66,7 +66,7 @@ function stripErrorText(thrown: unknown, program: string): string {
 
 const ADVICE = '\nOnly types are removed from the program. Write everything else as JavaScript.';
 
-/** Globals of the language. Node's own are left out, because many load on first use. */
+/** Globals of the language. Node's own globals are left out, because many are loaded on first use. */
 const LANGUAGE = [
   ...['AggregateError', 'Array', 'ArrayBuffer', 'AsyncDisposableStack', 'Atomics', 'BigInt', 'BigInt64Array'],
   ...['BigUint64Array', 'Boolean', 'DataView', 'Date', 'DisposableStack', 'Error', 'EvalError'],
@@ -171,9 +171,9 @@ function start({ program, tools, maxChars }: HostMessage & { type: 'run' }): voi
     setTimer: (id, ms) => void timers.set(id, setTimeout(fire, ms, id)),
     clearTimer: id => clearTimeout(timers.get(id)),
     tools,
-    // A character takes at most six bytes as JSON. The rest is for the other fields of the message.
+    // A character needs at most six bytes as JSON. The rest is for the other fields of the message.
     maxChars: Math.min(maxChars, Math.floor(MAX_FRAME_BYTES / 8)),
-    // A UTF-16 unit takes at most three bytes in UTF-8.
+    // A UTF-16 unit needs at most three bytes in UTF-8.
     maxArgumentChars: Math.floor((MAX_FRAME_BYTES - 4096) / 3),
     maxCalls: MAX_CALLS,
     maxCallChars: Math.floor(MAX_CALL_BYTES / 3),
@@ -199,14 +199,14 @@ function fire(id: number): void {
   setImmediate(reportEnd);
 }
 
-/** By now, microtasks are done and Node has reported unhandled rejections. */
+/** Called when microtasks are done and Node has reported unhandled rejections. */
 function reportEnd(): void {
   realm?.reportEnd();
 }
 
 process.on('unhandledRejection', (reason, promise) => realm?.rejected(promise, reason));
 process.on('rejectionHandled', promise => realm?.handled(promise));
-// Thrown by the realm's own code, so the program has changed objects that this code uses.
+// The exception comes from the realm's own code, so the program has changed objects that this code uses.
 process.on('uncaughtException', () =>
   send('{"type":"failed","error":"The program changed built-in objects that it needs to run."}'),
 );
@@ -217,7 +217,7 @@ const readFrames = createFrameReader(take);
 function readNext(): void {
   read(STDIN, chunk, 0, chunk.length, null, (error, bytes) => {
     if (error || bytes === 0) process.exit(0);
-    // The next read reuses `chunk`.
+    // Copied, because the next read reuses `chunk`.
     readFrames(Buffer.from(chunk.subarray(0, bytes)));
     readNext();
   });

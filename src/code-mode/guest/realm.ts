@@ -8,11 +8,11 @@ import { isTooComplex, MAX_VALUES } from '../messages.ts';
 export interface CallRoom {
   send(json: string): void;
   maxCalls: number;
-  /** For all calls in flight together. */
+  /** Limit for all calls in flight together. */
   maxCallChars: number;
 }
 
-/** Sends calls within the host's limits. The others wait in order. */
+/** Sends calls within the host's limits. Further calls wait in order. */
 export function createCalls(room: CallRoom) {
   const waiting = new Map<number, string>();
   const lengths = new Map<number, number>();
@@ -79,11 +79,11 @@ export function createConsole(print: (line: string) => void, show: Show): Record
 
 /** Formats values for the model. Shows values that plain JSON would drop. */
 export interface Show {
-  /** Undefined for what JSON omits: undefined and functions. */
+  /** Undefined for values that JSON omits: undefined and functions. */
   json(value: unknown): string | undefined;
-  /** For the console: strings stay as they are. */
+  /** Formats a value for the console: strings stay unchanged. */
   value(value: unknown): string;
-  /** With the stack frames that are in the program. */
+  /** Formats an exception with those stack frames that belong to the program. */
   error(thrown: unknown): string;
 }
 
@@ -95,7 +95,7 @@ export function createShow(): Show {
     return stringify(value, function (this: unknown, _key, each: unknown) {
       if (typeof each === 'bigint') return `${each}n`;
       if (typeof each !== 'object' || each === null) return each;
-      // `this` is the parent of the value. Everything after it in `above` is finished.
+      // `this` is the parent of the value. Entries of `above` that come after the parent are finished.
       while (above.length > 0 && above.at(-1) !== this) above.pop();
       if (above.includes(each)) return '[circular]';
       const plain = plainOf(each);
@@ -191,7 +191,7 @@ export function createTimers(
   };
 }
 
-/** Functions and limits from outside. Only realm code ever holds them. */
+/** Functions and limits from outside the realm. The program never gets a reference to them. */
 export interface Outside extends CallRoom {
   setTimer(id: number, ms: number): void;
   clearTimer(id: number): void;
@@ -200,7 +200,7 @@ export interface Outside extends CallRoom {
   maxArgumentChars: number;
 }
 
-/** Functions that the outside calls. */
+/** Functions that code outside the realm calls. */
 export interface Realm {
   start(program: () => Promise<unknown>): Promise<void>;
   settle(id: number, isOk: boolean, text: string | undefined): void;
@@ -218,7 +218,7 @@ interface Pending {
 }
 
 const MAX_ERROR_LENGTH = 8000;
-/** Reported unhandled rejections. */
+/** Maximum number of unhandled rejections that are reported. */
 const MAX_REJECTIONS = 10;
 const STUCK = 'The program waits for a promise that will never settle.';
 
@@ -300,7 +300,7 @@ export function createRealm(given: Outside): Realm {
   for (const name of Object.keys(provided))
     defineProperty(globalThis, name, { value: provided[name], writable: true, configurable: true });
   Reflect.deleteProperty(globalThis, 'WebAssembly');
-  // It could wake up a program that was reported as stuck.
+  // Removed, because it could wake up a program that was reported as stuck.
   Reflect.deleteProperty(Atomics, 'waitAsync');
 
   return {
@@ -320,7 +320,7 @@ export function createRealm(given: Outside): Realm {
       if (isOk) return waiting.resolve(given === undefined ? undefined : parse(given));
       defineProperty(waiting.error, 'message', { value: given });
       const { stack } = waiting.error;
-      // The stack still starts with the original message.
+      // The stack still begins with the original message.
       const frames = typeof stack === 'string' ? stack.slice(stack.indexOf('\n')) : '';
       defineProperty(waiting.error, 'stack', { value: `ToolError: ${given}${frames}` });
       waiting.reject(waiting.error);
@@ -338,7 +338,10 @@ export function createRealm(given: Outside): Realm {
   };
 }
 
-/** A stack overflow inside a function of the outside throws an error of the outer realm. The program gets one of its own realm instead. */
+/**
+ * A stack overflow inside an outside function throws an error of the outer realm. The program gets an error of its own
+ * realm instead.
+ */
 function guarded(outside: Outside): Outside {
   const RangeErrorOf = RangeError;
   const guard =

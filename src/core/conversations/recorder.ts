@@ -8,16 +8,16 @@ import type { RunFiles } from '../ports/run-files.ts';
 import type { MessageStore, PlacedMessage } from '../ports/store.ts';
 import { loadPlan } from '../runs/plan-file.ts';
 
-/** Which messages of one turn are stored, by their positions in it. */
+/** Which messages of one turn are stored, by their positions in the turn. */
 class TracedTurn {
   readonly run: Run;
   readonly number: number;
   readonly saved = new Set<number>();
-  /** On their way to the store. */
+  /** Positions of messages that are being stored. */
   readonly pending = new Set<number>();
-  /** Some of its messages were dropped and have to be read again. */
+  /** True: some messages were dropped and have to be read again. */
   isMissing = false;
-  /** This hub has read all of its output. */
+  /** True: this hub has read all output of the turn. */
   isRead = false;
   isOver = false;
   private readonly failed = new Set<number>();
@@ -32,7 +32,7 @@ class TracedTurn {
     return this.saved.has(position) || this.pending.has(position);
   }
 
-  /** True once for each. */
+  /** True only once for each position. */
   isNews(position: number): boolean {
     if (position < this.reported) return false;
     this.reported = position + 1;
@@ -45,7 +45,7 @@ class TracedTurn {
     else this.isMissing = true;
   }
 
-  /** True once for each. */
+  /** True only once for each position. */
   failsFirst(position: number): boolean {
     if (this.failed.has(position)) return false;
     this.failed.add(position);
@@ -56,7 +56,7 @@ class TracedTurn {
 export type TraceNote =
   | { kind: 'message'; message: TraceMessage }
   | { kind: 'saved'; messageId: string; role: TraceRole; parentId: string | null }
-  /** Not stored yet. It is read again from the output and retried. */
+  /** The message is not stored yet. It is read again from the output and retried. */
   | { kind: 'failed'; messageId: string; error: SquadError };
 
 /** Position of a message in its turn, and its size in the output. */
@@ -74,14 +74,17 @@ interface TracesPorts {
     turn: number,
     take: (message: TraceMessage, place: MessagePlace) => void,
   ): Promise<void>;
-  /** The store rejects messages. Reported once until it accepts them again. */
+  /** Called when the store rejects messages; once until it accepts them again. */
   warn(message: string, cause: unknown): void;
 }
 
-/** Limit of what is on its way to the store. More is not kept in memory but read again from the output later. */
+/**
+ * Maximum size of messages that are being stored. Further messages are not kept in memory but read again from the
+ * output later.
+ */
 const MAX_BYTES = 16 * 1024 * 1024;
 const MAX_MESSAGES = 5_000;
-/** A transaction blocks the event loop, so its size is limited. */
+/** Maximum size of a transaction, because a transaction blocks the event loop. */
 const BATCH_BYTES = 1024 * 1024;
 const BATCH_MESSAGES = 100;
 const FIRST_PAUSE_MS = 1_000;
@@ -95,8 +98,8 @@ interface Waiting {
 }
 
 /**
- * Stores conversations. Nobody waits for it and it never throws: messages that the store rejects are dropped and read again
- * from the run's output until they are stored, by this hub or the next one.
+ * Stores conversations. Nobody waits for this and it never throws: messages that the store rejects are dropped and read
+ * again from the run's output until they are stored, by this hub or the next one.
  */
 export class Traces {
   private readonly ports: TracesPorts;
@@ -116,14 +119,17 @@ export class Traces {
     this.ports = ports;
   }
 
-  /** The next message of a run's turn, or one that was read before. */
+  /** Takes the next message of a run's turn; it may have been read before. */
   take(run: Run, message: TraceMessage, place: MessagePlace): void {
     const turn = this.turnOf(run, run.turn);
     if (turn.isNews(place.position)) this.notify(run.id, { kind: 'message', message });
     this.save(turn, message, place);
   }
 
-  /** The output of its current turn has been read. Its messages go to the store before anything that is written next. */
+  /**
+   * Called when the output of the current turn has been read. Its messages are stored before anything that is written
+   * next.
+   */
   turnOver(run: Run): void {
     if (run.engine !== NATIVE) return;
     const current = this.turnOf(run, run.turn);
@@ -131,12 +137,12 @@ export class Traces {
     this.flush();
   }
 
-  /** The run has ended. Also called for runs that ended while there was no hub. */
+  /** Called when the run has ended, also for runs that ended while there was no hub. */
   over(run: Run): void {
     if (run.engine !== NATIVE) return;
     for (let number = 1; number <= run.turn; number++) {
       const turn = this.turnOf(run, number);
-      // This hub does not know what an earlier hub stored.
+      // It is unknown what an earlier hub stored, so the turn is read again.
       if (!turn.isRead) turn.isMissing = true;
       turn.isOver = true;
     }
@@ -153,14 +159,14 @@ export class Traces {
     ];
   }
 
-  /** How many messages of a running run are known to be stored. */
+  /** Number of messages of a running run that are known to be stored. */
   savedOf(id: RunId): number {
     let count = 0;
     for (const turn of this.turns.get(id)?.values() ?? []) count += turn.saved.size;
     return count;
   }
 
-  /** Reports what becomes of a run's messages from now on. Returns a function that unsubscribes. */
+  /** Reports whether messages of a run are stored, from now on. Returns a function that unsubscribes. */
   on(runId: RunId, listener: (note: TraceNote) => void): () => void {
     const all = this.listeners.get(runId) ?? new Set();
     const entry = (note: TraceNote) => listener(note);
@@ -184,7 +190,7 @@ export class Traces {
     }
   }
 
-  /** Hands its messages to the store. What the store no longer accepts, the next hub finds in the output. */
+  /** Passes all messages to the store. If the store no longer accepts some, the next hub finds them in the output. */
   close(): void {
     this.flush();
     this.isClosed = true;
@@ -262,7 +268,7 @@ export class Traces {
     this.pauseMs = Math.min(this.pauseMs * 2, MAX_PAUSE_MS);
   }
 
-  /** Closes complete conversations and schedules reading what was dropped. */
+  /** Closes complete conversations, and schedules reading of dropped messages. */
   private reviewAll(): void {
     let isMissing = false;
     for (const [id, known] of this.turns) {
@@ -273,7 +279,8 @@ export class Traces {
         void this.closeConversation(turns[0]!.run);
       }
     }
-    // While messages are on their way there may be no room; after an error there is a pause before the next attempt.
+    // Not while messages are being stored, because there may be no room; after an error there is a pause before the
+    // next attempt.
     if (this.inFlight.messages > 0) return;
     if (!isMissing) this.lastError = null;
     else if (!this.lastError) this.readSoon(0);
@@ -295,7 +302,7 @@ export class Traces {
     this.retry = setTimeout(() => void this.readMissing(), ms).unref();
   }
 
-  /** One turn after the other, so that the limit of messages on their way holds. */
+  /** One turn at a time, so that the size limit holds. */
   private async readMissing(): Promise<void> {
     this.isReading = true;
     for (const turns of [...this.turns.values()])
@@ -325,7 +332,7 @@ export class Traces {
   }
 }
 
-/** Reads the messages of a turn from its output. Without a readable plan there are none. */
+/** Reads the messages of a turn from its output. A run without a readable plan has none. */
 export const messageReader =
   ({ files, engines }: { files: RunFiles; engines: Pick<Engines, 'create'> }): TracesPorts['readMessages'] =>
   async (run, turn, take) => {

@@ -40,7 +40,7 @@ export class BudgetWatch {
     this.ports = ports;
   }
 
-  /** Usage of a run so far, with estimated cost where only tokens are known. */
+  /** Usage of a run so far, with an estimated cost if only tokens are known. */
   usageOf(entry: LiveRun): Usage | null {
     return usageOfBoth(entry.usageBefore, this.usageOfTurn(entry));
   }
@@ -55,7 +55,7 @@ export class BudgetWatch {
     if (settings['budget.day_usd'] !== undefined) checkDailyBudget(await this.today(), settings);
   }
 
-  /** Checks the budgets now, or as soon as the last check is long enough ago. */
+  /** Checks the budgets now, or later if the last check was too recent. */
   onUsage(entry: LiveRun): void {
     const { id } = entry.run;
     if (this.waiting.has(id)) return;
@@ -71,7 +71,7 @@ export class BudgetWatch {
     );
   }
 
-  /** Checks the last report in any case, then forgets the run. */
+  /** Checks the last report in any case, then removes the run. */
   async atEnd(entry: LiveRun): Promise<void> {
     const { id } = entry.run;
     clearTimeout(this.waiting.get(id));
@@ -82,7 +82,7 @@ export class BudgetWatch {
     this.warned.delete(id);
   }
 
-  /** A budget that could not be checked does not stop the run: the result says why. */
+  /** A budget that could not be checked does not stop the run; a note in the result says why. */
   private noteUnknown(entry: LiveRun): void {
     const { run } = entry;
     const budgetUsd = runBudget(run.options.budgetUsd, this.ports.settings());
@@ -110,7 +110,7 @@ export class BudgetWatch {
     }
   }
 
-  /** The runs that share the exceeded budget. */
+  /** Runs that share the exceeded budget. */
   private spendersOf(scope: BudgetScope, entry: LiveRun): LiveRun[] {
     if (scope === 'run') return [entry];
     const live = [...this.ports.live()];
@@ -138,13 +138,13 @@ export class BudgetWatch {
   private async today(): Promise<number> {
     const now = this.ports.clock.now();
     const since = startOfDay(now);
-    // A run of the future was stored before the clock was set back.
+    // A run with a time in the future was stored before the clock was set back, so it does not count.
     return (
       (await this.ports.store.spent({ since, until: now })) + this.unwritten(run => run.createdAt >= since)
     );
   }
 
-  /** Cost of running turns, which is in the database only after their end. */
+  /** Cost of running turns, which the database gets only after their end. */
   private unwritten(belongs: (run: Run) => boolean): number {
     let sum = 0;
     for (const entry of this.ports.live())
@@ -153,10 +153,10 @@ export class BudgetWatch {
   }
 }
 
-/** Stopping a turn that has ended by itself saves nothing: its process is only shutting down. */
+/** A turn that has ended by itself is not stopped, because that would save nothing. */
 function isToBeStopped({ run, isEnding, report }: LiveRun, scope: BudgetScope): boolean {
   if (scope === 'run') return run.options.stopAtBudget && !isEnding && !report.hasEnded;
-  // A turn whose end is being written may leave a run that waits for a review: that run is stopped.
+  // A turn whose end is being recorded may belong to a run that will wait for a review; that run is stopped.
   return isEnding || !report.hasEnded;
 }
 

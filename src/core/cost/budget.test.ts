@@ -34,7 +34,8 @@ test("nothing is started when the day's money is gone", () => {
   expect(() => checkDailyBudget(5, settings({ 'budget.day_usd': 5 }))).toThrow(
     expect.objectContaining({
       code: 'BUDGET_EXCEEDED',
-      message: '$5.00 were spent today; budget.day_usd is 5',
+      message:
+        "Today's runs have cost $5.00, which reaches the limit of 5 US dollars per day (budget.day_usd)",
       suggestions: [expect.stringContaining('squad config set budget.day_usd 10')],
     }),
   );

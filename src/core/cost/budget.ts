@@ -15,7 +15,7 @@ const WARN_AT = 0.8;
 
 const SETTING = { run: 'budget.run_usd', squad: 'budget.squad_usd', day: 'budget.day_usd' } as const;
 
-/** Which budgets to warn about, and the first that is exceeded. */
+/** Decides which budgets to warn about, and which one is exceeded first. */
 export function review(spendings: Spending[]): { warn: Spending[]; over: Spending | null } {
   return {
     warn: spendings.filter(({ spentUsd, budgetUsd }) => spentUsd >= WARN_AT * budgetUsd),
@@ -35,10 +35,10 @@ export function checkDailyBudget(spentToday: number, settings: HubSettings): voi
   if (budgetUsd === undefined || spentToday < budgetUsd) return;
   throw new SquadError(
     'BUDGET_EXCEEDED',
-    `${dollars(spentToday)} were spent today; budget.day_usd is ${budgetUsd}`,
+    `Today's runs have cost ${dollars(spentToday)}, which reaches the limit of ${budgetUsd} US dollars per day (budget.day_usd)`,
     {
       suggestions: [
-        `Raise it with \`squad config set ${shellWord(SETTING.day)} ${Math.ceil(spentToday * 2)}\`, or continue tomorrow. Nothing was started.`,
+        `Raise the limit with \`squad config set ${shellWord(SETTING.day)} ${Math.ceil(spentToday * 2)}\`, or continue tomorrow. Nothing was started.`,
       ],
     },
   );
@@ -48,7 +48,7 @@ export function checkDailyBudget(spentToday: number, settings: HubSettings): voi
 export const overBudget = (spending: Spending): string =>
   `${reached(spending)} and it was stopped. Its work so far is kept. ${howToRaise(spending)}`;
 
-/** For a run that exceeded a budget and was not stopped. */
+/** Note for a run that exceeded a budget and was not stopped. */
 export const describeOverspend = (spending: Spending, onlyWarns: boolean): string =>
   `${reached(spending)}. It was not stopped: ${
     onlyWarns ? 'this budget only warns' : 'its turn had already ended when this was known'
@@ -76,8 +76,8 @@ export interface RemainingBudgetPorts {
 }
 
 /**
- * Money left in the budgets of a run and its ancestors, after all that they and their descendants have spent or may still
- * spend. Null: none of them has an enforced budget.
+ * Money left in the budgets of a run and its ancestors, after everything that they and their descendants have spent or
+ * may still spend. Null: none of them has an enforced budget.
  */
 export async function remainingBudget(
   id: RunId,
@@ -100,7 +100,7 @@ export async function remainingBudget(
   return left;
 }
 
-/** Spent, and reserved for running children: what one child was promised, another cannot have. */
+/** Money that is spent or reserved for running children, so that no amount is promised twice. */
 function taken(
   run: Run,
   family: Run[],
@@ -115,7 +115,7 @@ function taken(
   }, spentBy(run));
 }
 
-/** The budget of one of `count` runs that are started together with that remainder. Throws when it is used up. */
+/** The budget of one of `count` runs that are started together with this remainder. Throws when it is used up. */
 export function budgetFrom(
   parent: RunId,
   left: number | null,
@@ -126,7 +126,7 @@ export function budgetFrom(
   if (left <= 0)
     throw new SquadError(
       'BUDGET_EXCEEDED',
-      `The budget of run ${parent} is used up: it can start nothing more`,
+      `The budget of run ${parent} is used up, so it cannot start more runs`,
       {
         suggestions: ['Work so far is kept. Raise its max_cost_usd, or the `budget` of its role.'],
       },

@@ -9,13 +9,16 @@ const FIGURES: readonly UsageFigure[] = ['input', 'output', 'cached', 'costUsd']
 /** Usage of a new chat. */
 export const NOTHING_USED: Usage = { input: 0, output: 0, cached: 0, costUsd: 0, costIsEstimated: false };
 
-/** Usage of a chat outside Squad. */
+/** Usage of a chat that was used outside Squad. */
 export const NOTHING_KNOWN: Usage = {
   ...{ input: null, output: null, cached: null, costUsd: null },
   costIsEstimated: false,
 };
 
-/** Usage of this turn from an engine that counts from the beginning of the chat: subtracts what earlier turns used. Where that is unknown, the result is unknown. */
+/**
+ * Usage of this turn, for an engine that counts from the beginning of the chat: subtracts the usage of earlier turns.
+ * If that is unknown, the result is unknown.
+ */
 export function sinceLastTurn(
   usage: Usage,
   runningTotals: readonly UsageFigure[],
@@ -30,7 +33,7 @@ export function sinceLastTurn(
   return own;
 }
 
-/** Figures that the engine reported for the whole chat, where earlier usage of the chat is unknown. */
+/** Removes figures that the engine reported for the whole chat, if earlier usage of the chat is unknown. */
 export function dropUnseenTotals(
   usage: Usage,
   runningTotals: readonly UsageFigure[],
@@ -40,8 +43,8 @@ export function dropUnseenTotals(
 }
 
 /**
- * Usage of the chat so far; null: unknown. A stopped turn may have reported only its own usage, even from an engine that counts
- * from the beginning: the count of the next turn will include it.
+ * Usage of the chat so far; null: unknown. A stopped turn may have reported only its own usage, even from an engine
+ * that counts from the beginning; the count of the next turn will include it.
  */
 export function totalsAfter(
   usage: Usage,
@@ -56,7 +59,10 @@ export function totalsAfter(
   return isEmpty(totals) ? null : totals;
 }
 
-/** Usage of consecutive turns. A figure that either did not report is unknown for both; a turn that reported nothing adds nothing. */
+/**
+ * Total usage of consecutive turns. A figure that one of the two did not report is unknown for both; a turn that
+ * reported nothing adds nothing.
+ */
 export function usageOfBoth(before: Usage | null, now: Usage | null): Usage | null {
   if (before === null || now === null) return before ?? now;
   const sum = (figure: UsageFigure) =>
@@ -69,7 +75,7 @@ export function usageOfBoth(before: Usage | null, now: Usage | null): Usage | nu
 
 export const isEmpty = (usage: Usage): boolean => FIGURES.every(figure => usage[figure] === null);
 
-/** Known usage of several runs together. Null: none has reported anything. */
+/** Total known usage of several runs. Null: none has reported anything. */
 export function usageTogether(usages: readonly (Usage | null)[]): Usage | null {
   const reported = usages.filter(usage => usage !== null);
   if (reported.length === 0) return null;
@@ -82,46 +88,46 @@ export function usageTogether(usages: readonly (Usage | null)[]): Usage | null {
   };
 }
 
-/** Null: no figure is known, which is not 0. */
+/** Null: no figure is known, which is different from 0. */
 function sumOfKnown(figures: readonly (number | null)[]): number | null {
   const known = figures.filter(figure => figure !== null);
   return known.length === 0 ? null : roundSum(known.reduce((sum, figure) => sum + figure, 0));
 }
 
-/** 0.1 + 0.2 must not be shown as 0.30000000000000004. */
+/** Rounds, so that 0.1 + 0.2 is not shown as 0.30000000000000004. */
 export const roundSum = (sum: number): number => Number(sum.toFixed(6));
 
-/** It reported tokens of a model that has no price. */
+/** The run reported tokens of a model that has no price. */
 export const isUnpriced = ({ usage, model }: Pick<Run, 'usage' | 'model'>): boolean =>
   model !== null && usage !== null && usage.costUsd === null && usage.input !== null;
 
-/** It ran and has ended, and its cost is unknown: it is missing in every sum. */
+/** The run has run and ended, but its cost is unknown, so it is missing in every sum. */
 export const isUnreported = (run: Pick<Run, 'status' | 'startedAt'>, usage: Usage | null): boolean =>
   isEnd(run.status) && run.startedAt !== null && (usage?.costUsd ?? null) === null;
 
-/** Runs that count together: ended ones of one kind, or a single one that has not ended. */
+/** Sums over ended runs of one kind, or over a single run that has not ended. */
 export interface RunSums {
-  /** The run that has not ended. Null: they all have. */
+  /** Id of the run that has not ended; null: all have ended. */
   id: RunId | null;
   roleId: string | null;
   subagent: string | null;
   status: Run['status'];
-  /** They reported tokens of this model, which has no price. Null: they did not. */
+  /** Model without a price whose tokens were reported; null: there is none. */
   unpricedModel: string | null;
   runs: number;
-  /** Null: none of them reported any. */
+  /** Null: no cost was reported. */
   costUsd: number | null;
   input: number | null;
   output: number | null;
-  /** Some of the cost was estimated from a price list. */
+  /** True: at least a part of the cost was estimated from a price list. */
   isEstimated: boolean;
   /** Number of ended runs that started and have no known cost, which is missing in every sum. */
   unreported: number;
   /** Number of ended runs that reported nothing. */
   withoutUsage: number;
-  /** Running time of those that have ended; null: none has run. */
+  /** Total running time of ended runs; null: none has run. */
   ranMs: number | null;
-  /** Of a single run that has not ended; null: not started. */
+  /** Start of a single run that has not ended; null: not started. */
   startedAt: number | null;
 }
 
@@ -165,18 +171,18 @@ export function figuresOf(sums: readonly RunSums[], now: number) {
     queued,
     completed,
     failed,
-    /** Ended on purpose: cancelled, abandoned, or with its part in a review done. */
+    /** Runs that ended on purpose: cancelled, abandoned, or with their part in a review done. */
     stopped: ended - completed - failed,
     input_tokens: sumOfKnown(sums.map(({ input }) => input)),
     output_tokens: sumOfKnown(sums.map(({ output }) => output)),
     cost_usd: sumOfKnown(sums.map(({ costUsd }) => costUsd)),
-    /** Some of the cost was estimated from a price list. */
+    /** At least a part of the cost was estimated from a price list. */
     cost_is_estimated: sums.some(({ isEstimated }) => isEstimated),
     /** Total running time. */
     duration_seconds: sumOfKnown(
       sums.map(({ ranMs, startedAt }) => (startedAt === null ? ranMs : now - startedAt)).map(inSeconds),
     ),
-    /** Ended runs without reported usage, which are not in the sums. */
+    /** Number of ended runs without reported usage, which are not included in the sums. */
     unreported: sums.reduce((total, { withoutUsage }) => total + withoutUsage, 0),
   };
 }
@@ -192,7 +198,7 @@ export function lastDays(now: number, count: number): number[] {
   });
 }
 
-/** As `YYYY-MM-DD`. */
+/** Local date as `YYYY-MM-DD`. */
 export function dayOf(at: number): string {
   const date = new Date(at);
   const two = (figure: number) => String(figure).padStart(2, '0');

@@ -6,20 +6,20 @@ import { isMeant, matchesWildcard } from './tool-names.ts';
 /** The values at a path inside the arguments of a call. */
 interface Found {
   values: unknown[];
-  /** The path, or the same path in one element of a list on the way, does not exist. */
+  /** True: the path does not exist, or does not exist in one of the list elements on the way. */
   isMissing: boolean;
 }
 
-/** More than any honest call has. Arguments beyond these limits fail every check. */
+/** Limits above anything that a normal call contains. Arguments beyond them fail every check. */
 const MAX_STEPS = 100_000;
 const MAX_DEPTH = 64;
 
-/** The arguments are too many or too deep to be searched. */
+/** The arguments are too large or too deeply nested to be searched. */
 class Unsearchable extends Error {}
 
 /**
- * Every value at a path such as `options.target`. Each element of a list counts. A key that holds the dot itself is the same path,
- * so that neither spelling escapes the check. Inherited properties do not count.
+ * Every value at a path such as `options.target`. Each element of a list counts. A key that itself contains the dot is
+ * the same path, so that neither spelling escapes the check. Inherited properties do not count.
  */
 function valuesAt(args: unknown, path: string): Found {
   const segments = path.split('.');
@@ -48,7 +48,7 @@ function valuesAt(args: unknown, path: string): Found {
   return found;
 }
 
-/** Every text inside a value, keys included; other values as JSON writes them. */
+/** Every text inside a value, including keys; other values in their JSON form. */
 function textsIn(value: unknown): string[] {
   const texts: string[] = [];
   const count = counter();
@@ -78,13 +78,13 @@ function counter(): (depth: number) => void {
 /** Folders that relative paths refer to: one for paths in a rule, one for paths in a call. */
 export interface Origins {
   workspaceRoot: string;
-  /** The server's working directory. Null: unknown. */
+  /** The server's working directory; null: unknown. */
   serverFolder: string | null;
 }
 
 /**
- * Whether a path, as the server resolves it with every `..`, is the folder or inside it. Compares text only: symbolic links are
- * the server's responsibility. Refuses every form that a program might read as a different path.
+ * Whether a path, as the server resolves it with every `..`, is the folder or inside it. Compares only text: symbolic
+ * links are the server's responsibility. Refuses every form that a program might read as a different path.
  */
 function isBelow(path: unknown, folder: string, { workspaceRoot, serverFolder }: Origins): boolean {
   if (typeof path !== 'string' || !isPlainPath(path) || !posix.isAbsolute(workspaceRoot)) return false;
@@ -99,14 +99,14 @@ function isBelow(path: unknown, folder: string, { workspaceRoot, serverFolder }:
 function isPlainPath(path: string): boolean {
   return (
     path !== '' &&
-    // Some programs trim it, and then it may be absolute.
+    // Some programs trim a path, after which it may be absolute.
     path.trim() === path &&
-    // Backslashes separate folders on other systems; control characters such as NUL end a path early.
+    // Backslashes separate folders on other systems; control characters such as NUL can end a path early.
     // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
     !/[\\\u0000-\u001f\u007f]/.test(path) &&
-    // Home folders, and URLs such as file:/etc or drives such as C:/.
+    // Excludes home folders (~), URLs such as file:/etc and drives such as C:/.
     !/^(~|[a-z][a-z0-9+.-]*:)/i.test(path) &&
-    // An encoded dot, slash or backslash.
+    // Excludes an encoded dot, slash or backslash.
     !/%(2e|2f|5c)/i.test(path)
   );
 }
@@ -119,8 +119,8 @@ interface BrokenRule {
 }
 
 /**
- * The first check that a call's arguments do not pass, or null. `withRoots` has filled `${WORKSPACE_ROOT}` and `${SQUAD_ROOT}` into
- * the folders; nothing is below a folder that still holds a variable.
+ * The first check that the arguments of a call fail, or null. `withRoots` has replaced `${WORKSPACE_ROOT}` and
+ * `${SQUAD_ROOT}` in the folders; a folder that still contains a variable matches nothing.
  */
 export function brokenRule(
   rules: readonly ArgumentRule[],
@@ -140,7 +140,7 @@ function brokenCheck(rule: ArgumentRule, args: unknown, origins: Origins): Check
   const checks = (['allow', 'deny', 'under', 'maxLength'] as const).filter(
     check => rule[check] !== undefined,
   );
-  // Arguments must be an object; anything else passes no check.
+  // Arguments must be an object; anything else fails the first check.
   if (!isObject(args)) return checks[0] ?? null;
   try {
     const { values, isMissing } = valuesAt(args, rule.argument);
@@ -175,5 +175,5 @@ const isPlain = (value: unknown): boolean => typeof value !== 'object' || value 
 const matchesOne = (patterns: readonly string[], text: string): boolean =>
   patterns.some(pattern => matchesWildcard(pattern, text));
 
-/** For an object: the length of all texts inside. */
+/** Length of a text; for an object, the total length of all texts inside. */
 const lengthOf = (value: unknown): number => textsIn(value).reduce((length, text) => length + text.length, 0);

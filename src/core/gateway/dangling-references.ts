@@ -8,31 +8,31 @@ import { matchesWildcard } from './tool-names.ts';
 /** A restriction or argument rule for a server or role that does not exist. */
 export interface DanglingReference {
   server: string;
-  /** `*` means every role; in a rule it may also be a pattern. */
+  /** `*` means every role; in a rule it may also be part of a pattern. */
   role: string;
-  /** The entry without its server, for a confirmation: `toolRestrictions.tester`. */
+  /** The entry without its server, as the user confirms it: `toolRestrictions.tester`. */
   place: string;
-  /** Place of the name in the file: `toolRestrictions.tester.githup`. */
+  /** Place of the unknown name in the file: `toolRestrictions.tester.githup`. */
   where: string;
   isServerKnown: boolean;
   isRoleKnown: boolean;
-  /** Existing names that may have been meant, best first. */
+  /** Existing names that may have been meant, best match first. */
   nearServers: readonly string[];
   nearRoles: readonly string[];
 }
 
-/** Facts besides the configuration that decide whether a reference dangles. */
+/** Facts outside the configuration that decide whether a reference dangles. */
 export interface ReferenceFacts {
-  /** Null: not known, so no role counts as missing. */
+  /** Ids of the existing roles; null: unknown, so no role counts as missing. */
   roles: readonly string[] | null;
-  /** Whether the user keeps the entry as it is written. */
+  /** Whether the user has confirmed the entry as written. */
   isConfirmed(reference: DanglingReference): boolean;
 }
 
 /** The strict default: nothing is confirmed. */
 export const NO_FACTS: ReferenceFacts = { roles: null, isConfirmed: () => false };
 
-/** Instead of a role: every run, also one without a role. */
+/** Stands for every run, including those without a role. */
 export const EVERYBODY = '*';
 
 /** Whether an entry is a name rather than a pattern. */
@@ -76,12 +76,12 @@ export function hidesFrom(
   return isMeant && (!isServerKnown || server === of);
 }
 
-/** For the result of a run. */
+/** Note for the result of a run. */
 export function danglingNote(reference: DanglingReference, roleId: string | null): string {
   return [fault(reference), ...effect(reference, roleId)].join(' ');
 }
 
-/** References as changes to confirm. */
+/** Dangling references as changes that the user can confirm. */
 export function danglingChanges(references: readonly DanglingReference[], now: number): PendingChange[] {
   const groups = Map.groupBy(references, ({ server, place }) => JSON.stringify([server, place]));
   return [...groups.values()].map(group => {
@@ -118,7 +118,7 @@ function effect(reference: DanglingReference, roleId: string | null): string[] {
   ];
 }
 
-/** The runs of one role, in a message. */
+/** Describes the runs of one role, for messages. */
 export const runsOf = (roleId: string | null): string =>
   roleId === null ? 'runs without a role' : `the role ${roleId}`;
 

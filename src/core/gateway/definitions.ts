@@ -4,26 +4,27 @@ import type { Definition } from '../ports/gateway.ts';
 import { cutText, withoutHidden } from '../text.ts';
 
 const MAX_NAME_LENGTH = 128;
-/** Counts schemas inside schemas, not the lists and objects that hold them. */
+/** Maximum depth. Counts schemas inside schemas, not the lists and objects that contain them. */
 const MAX_SCHEMA_DEPTH = 32;
 const MAX_SCHEMAS = 2_000;
-/** For lists and values that are not schemas. */
+/** Maximum depth of lists and values that are not schemas. */
 const MAX_DEPTH = 100;
 const MAX_PARTS = 50_000;
-/** Keywords whose value holds schemas by name, and is not a schema itself. */
+/** Keywords whose value is a map from names to schemas, not a schema itself. */
 const SCHEMAS_BY_NAME = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'];
 
 /**
- * A listed definition, fit to be shown: without invisible characters, and without `_meta`, which is for programs and may differ
- * each time. Null: it is invalid or too large; `definitionFault` says why. `redact` gets each text without invisible characters,
- * which could split a secret, but before it is cut, which could halve one.
+ * A listed definition in the form that agents see: without invisible characters, and without `_meta`, which is for
+ * programs and may differ each time. Null: it is invalid or too large; `definitionFault` says why. `redact` gets each
+ * text without invisible characters, which could split a secret, but before the text is cut, which could cut a secret
+ * in half.
  */
 export function definitionOf(raw: unknown, redact: Redact = asItIs): Definition | null {
   const read = readDefinition(raw, redact);
   return typeof read === 'string' ? null : read;
 }
 
-/** Why a definition is rejected, in a clause; null when it is not. */
+/** Why a definition is rejected, as a clause; null if it is not. */
 export function definitionFault(raw: unknown): string | null {
   const read = readDefinition(raw, asItIs);
   return typeof read === 'string' ? read : null;
@@ -33,8 +34,8 @@ type Redact = (text: string) => string;
 const asItIs: Redact = text => text;
 
 /**
- * The same for the same definition, whatever the order of its keys. Covers everything that agents get, also icons and annotations:
- * a change without a new hash could change what an agent or its client does without anybody's approval.
+ * Hash of a definition, independent of the order of its keys. Covers everything that agents get, including icons and
+ * annotations: a change without a new hash could change the behaviour of an agent or its client without approval.
  */
 export function hashOf(definition: Definition): string {
   const known = hashes.get(definition);
@@ -45,7 +46,7 @@ export function hashOf(definition: Definition): string {
   return digest;
 }
 
-/** Long lists are compared again and again, and a definition never changes. */
+/** Cached, because long lists are compared often and a definition never changes. */
 const hashes = new WeakMap<Definition, string>();
 
 function readDefinition(raw: unknown, redact: Redact): Definition | string {
@@ -54,7 +55,7 @@ function readDefinition(raw: unknown, redact: Redact): Definition | string {
   const { name } = fields;
   if (typeof name !== 'string' || name === '') return 'it has no name';
   if (name.length > MAX_NAME_LENGTH) return `its name has more than ${MAX_NAME_LENGTH} characters`;
-  // The server knows the tool by this name only, so the name cannot be cleaned.
+  // The server knows the tool only by this name, so the name cannot be cleaned.
   if (withoutHidden(name) !== name) return 'its name has control or invisible characters';
   try {
     return clean(
@@ -72,10 +73,10 @@ function readDefinition(raw: unknown, redact: Redact): Definition | string {
 class Excess extends Error {}
 
 interface Place {
-  /** Depth in schemas; the definition itself is 0. */
+  /** Depth in schemas; the definition itself has level 0. */
   level: number;
   depth: number;
-  /** Its keys are names, its values schemas. */
+  /** True: the keys are names and the values are schemas. */
   isMap: boolean;
 }
 
@@ -98,7 +99,7 @@ function clean(
   const fields = Object.entries(value)
     .filter(([key]) => key !== '__proto__')
     .map(([key, field]) => {
-      // An agent has to send this key as it is, so the key cannot be cleaned either.
+      // An agent has to send this key unchanged, so the key cannot be cleaned either.
       if (withoutHidden(key) !== key) throw new Excess('a key in it has control or invisible characters');
       if (typeof field === 'string' && (key === 'description' || key === 'title'))
         return [key, cutText(redact(withoutHidden(field)))];

@@ -14,7 +14,7 @@ const files = { server: 'files', tools: ['files__read', 'files__write'] };
 describe('a call to a server that is out of order', () => {
   test('is answered with what, why, when again, and what there is beside it', () => {
     expect(unavailableText(state({ others: [files] }))).toBe(
-      'The server github is unavailable: it ended with code 1. It is tried again in 8 s; calling it before is no use. ' +
+      'The server github is unavailable: it ended with code 1. It is tried again in 8 s; calling it before then does not help. ' +
         'Still there for your role: files (files__read, files__write). ' +
         'Continue with your own tools where they are enough, and say in your report what could not be done without this.',
     );

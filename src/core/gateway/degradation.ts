@@ -1,17 +1,17 @@
 /** A server that an agent cannot use now. */
 export interface UnavailableServer {
   server: string;
-  /** Why, in one clause, without secrets. */
+  /** Why the server is unavailable, as one clause without secrets. */
   fault: string;
   /** Null: no retry is planned. */
   retryInMs: number | null;
-  /** Tools of the role's other servers that are up or starting, by their exposed names. Nothing else is suggested. */
+  /** Tools of the role's other servers that are up or starting, by their exposed names. Only these are suggested. */
   others: readonly { server: string; tools: readonly string[]; isStarting?: boolean }[];
-  /** Whether the agent has tools of its own. */
+  /** Whether the agent has its own tools, besides those of servers. */
   ownTools: boolean;
 }
 
-/** The agent's list of tools has the rest. */
+/** Maximum number of tools that are named; the agent's list of tools has the rest. */
 const MAX_TOOLS = 8;
 const MAX_SERVERS = 6;
 
@@ -19,7 +19,7 @@ const MAX_SERVERS = 6;
 export function unavailableText(state: UnavailableServer): string {
   return [
     `The server ${state.server} is unavailable: ${clause(state.fault)}.`,
-    `It ${retry(state.retryInMs)}${(state.retryInMs ?? 0) > 0 ? '; calling it before is no use' : ''}.`,
+    `It ${retry(state.retryInMs)}${(state.retryInMs ?? 0) > 0 ? '; calling it before then does not help' : ''}.`,
     ...alternatives(state),
   ].join(' ');
 }
@@ -83,7 +83,7 @@ function retry(inMs: number | null): string {
     : `is tried again in ${Math.ceil(seconds / 60)} min`;
 }
 
-/** A fault is text of another program: made one line, not too long, without a full stop. */
+/** A fault is text of another program, so it is reduced to one short line without a full stop. */
 function clause(fault: string): string {
   const line = fault.replace(/\s+/g, ' ').trim().replace(/\.+$/, '');
   if (line === '') return 'it does not answer';

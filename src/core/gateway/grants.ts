@@ -22,10 +22,10 @@ import { hashOf } from './definitions.ts';
 import { isMeant, matchesWildcard, meansAny, names } from './tool-names.ts';
 import type { ResolvedServer } from './variables.ts';
 
-/** Names that may be used: those in every list. Without a list every name is allowed. */
+/** Which names are allowed: those that are in every list. Without a list every name is allowed. */
 interface NameRule {
   only: readonly ReadonlySet<string>[];
-  /** May hold `*` for any characters: only lists that take away may be patterns. */
+  /** Excluded names. `*` matches any characters: only lists that exclude may contain patterns. */
   except: ReadonlySet<string>;
 }
 
@@ -36,20 +36,26 @@ export interface ServerGrant {
   resources: NameRule;
   prompts: NameRule;
   argumentRules: readonly ArgumentRule[];
-  /** The working directory of the server's process, which relative paths refer to. Null: it is remote, or not known yet. */
+  /**
+   * Working directory of the server's process, to which relative paths refer. Null: the server is remote, or the folder
+   * is not known yet.
+   */
   folder: string | null;
-  /** All tools that the server is known to have, by its own names; null while unknown. */
+  /** All known tools of the server, by its own names; null while unknown. */
   known: ReadonlySet<string> | null;
-  /** Entries that take tools away and match none of the known ones. While there are any, every tool stays hidden. */
+  /** Excluding entries that match none of the known tools. While there are any, every tool stays hidden. */
   unmatched: readonly string[];
-  /** Restrictions for servers or roles that do not exist and may be meant for this one. While there are any, every tool stays hidden. */
+  /**
+   * Restrictions for servers or roles that do not exist and may be meant for this server. While there are any, every
+   * tool stays hidden.
+   */
   dangling: readonly DanglingReference[];
 }
 
 /**
- * The grants of a role, in the order of the configuration. `shared`, the role's line in `agentServers`, or the server's name in
- * the role's frontmatter give a whole server; an entry `server/tool` in the frontmatter gives one tool of a server that is not
- * given otherwise. Lists only ever take away from each other.
+ * The grants of a role, in the order of the configuration. `shared`, the role's line in `agentServers`, or the server's
+ * name in the role's frontmatter give a whole server; an entry `server/tool` in the frontmatter gives one tool of a
+ * server that is not given otherwise. Each further list can only remove tools.
  */
 export function grantsOf(
   config: McpConfig,
@@ -70,7 +76,7 @@ export function grantsOf(
   });
 }
 
-/** Servers that the role should have and cannot, because they are wrong in the file. */
+/** Servers that the configuration gives to the role but that are invalid in the file. */
 export function disabledFor(
   config: McpConfig,
   roleId: string | null,
@@ -83,7 +89,7 @@ export function disabledFor(
   );
 }
 
-/** The grant once it is known which tools the server has. */
+/** Updates the grant when the tools of the server are known. */
 export function withKnownTools(grant: ServerGrant, known: ReadonlySet<string> | null): ServerGrant {
   if (known === null) return grant;
   const ofRules = grant.argumentRules.flatMap(rule => rule.tool.filter(isExact));
@@ -93,13 +99,13 @@ export function withKnownTools(grant: ServerGrant, known: ReadonlySet<string> | 
   return { ...grant, known, unmatched };
 }
 
-/** The grant once the server's variables are filled in. */
+/** Updates the grant when the server's variables are filled in. */
 export const withFolderOf = (grant: ServerGrant, server: ResolvedServer): ServerGrant => ({
   ...grant,
   folder: server.kind === 'stdio' ? server.cwd : null,
 });
 
-/** Fills `${WORKSPACE_ROOT}` and `${SQUAD_ROOT}` of this run into the folders of the rules. */
+/** Replaces `${WORKSPACE_ROOT}` and `${SQUAD_ROOT}` in the folders of the rules with those of this run. */
 export function withRoots(
   grants: readonly ServerGrant[],
   roots: { WORKSPACE_ROOT: string; SQUAD_ROOT: string },
@@ -118,7 +124,7 @@ function grant(
   config: McpConfig,
   id: string,
   server: Server,
-  /** Null: the server as a whole. */
+  /** Null: the whole server. */
   tools: readonly string[] | null,
   restrictions: readonly Restriction[],
   roleId: string | null,
@@ -140,7 +146,7 @@ function grant(
   };
 }
 
-/** Servers that the role has as a whole. */
+/** Servers that the role has completely. */
 const wholeServers = (
   { shared, agentServers }: McpConfig,
   roleId: string | null,
@@ -170,19 +176,19 @@ function singleTools(roleMcp: readonly string[]): Map<string, string[]> {
   return tools;
 }
 
-/** The value of a key that comes from a file: an inherited property is not there. */
+/** The value of a key from a file; undefined for inherited properties. */
 export function own<T>(record: Readonly<Record<string, T>>, key: string | null): T | undefined {
   return key !== null && Object.hasOwn(record, key) ? record[key] : undefined;
 }
 
-/** A tool, resource or prompt that somebody wants to see or use, by the server's own name. */
+/** A tool, resource or prompt that a run wants to see or use, by the server's own name. */
 export interface Thing {
   kind: 'tool' | 'resource' | 'resource_template' | 'prompt';
   server: string;
-  /** The URI of a resource; the template itself. */
+  /** Name; for a resource its URI, for a template the template itself. */
   name: string;
   isApproved: boolean;
-  /** Present only when a tool is called, even if the call has no arguments: lists do not check arguments. */
+  /** Only present when a tool is called, even if the call has no arguments: lists do not check arguments. */
   args?: unknown;
 }
 
@@ -191,13 +197,13 @@ export type Decision =
   | {
       allowed: false;
       reason: 'server' | 'not_listed' | 'excluded' | 'unmatched' | 'not_approved' | 'argument';
-      /** Which check of an argument rule: `allow`, `deny`, `under`, `maxLength`. */
+      /** The check of an argument rule that failed: `allow`, `deny`, `under` or `maxLength`. */
       rule?: string;
-      /** Which argument, as the rule names it. Never its value. */
+      /** Name of the argument in the rule, never its value. */
       argument?: string;
     };
 
-/** Whether these grants let somebody see the thing, or call it with these arguments. The default is to deny. */
+/** Whether these grants allow a run to see the thing, or to call it with these arguments. The default is to deny. */
 export function decide(
   grants: readonly ServerGrant[],
   thing: Thing,
@@ -223,7 +229,7 @@ function ruleFor(grant: ServerGrant, kind: Thing['kind']): NameRule {
   return kind === 'prompt' ? grant.prompts : grant.resources;
 }
 
-/** A resource has only one name, its URI. */
+/** Only tools have several names; a resource has only its URI. */
 const isIn = (list: ReadonlySet<string>, { known }: ServerGrant, { kind, server, name }: Thing): boolean =>
   kind === 'tool' || kind === 'prompt'
     ? names(list, server, name, kind === 'tool' ? known : null)
@@ -240,11 +246,14 @@ export interface ListEntry {
   entry: string;
   /** Its place in the file: `toolRestrictions.coder.github.exclude`. */
   where: string;
-  /** It hides tools or checks their arguments. If it matches no tool, something is open that should not be. */
+  /**
+   * True: the entry hides tools or checks their arguments. If it matches no tool, something is allowed that should not
+   * be.
+   */
   takesAway: boolean;
 }
 
-/** Every list entry that counts for this role, or, without `who`, for anybody. */
+/** Every list entry that applies to this role, or, without `who`, to any role. */
 export function listEntries(
   config: McpConfig,
   server: string,
@@ -276,14 +285,14 @@ export function listEntries(
   ];
 }
 
-/** The entries that match none of the tools that the server is known to have. */
+/** The entries that match none of the known tools of the server. */
 export const unmatchedEntries = (
   entries: readonly ListEntry[],
   known: ReadonlySet<string>,
 ): readonly ListEntry[] =>
   entries.filter(({ server, entry, takesAway }) => !meansAny(entry, server, known, takesAway));
 
-/** Entries that hide all tools of their server because they match none, as changes to confirm. */
+/** Entries that match no tool and therefore hide all tools of their server, as changes that the user can confirm. */
 export function unmatchedChanges(
   config: McpConfig,
   server: string,
@@ -307,7 +316,7 @@ export function unmatchedChanges(
   }));
 }
 
-/** For the result of a run. */
+/** Note for the result of a run. */
 export function unmatchedNote(
   { server, entry, where, takesAway }: ListEntry,
   known: Iterable<string>,
@@ -325,7 +334,7 @@ export function unmatchedNote(
   ].join(' ');
 }
 
-/** For the result of a run: servers that the configuration gives to its role and that do not exist. */
+/** Notes for the result of a run about servers that the configuration gives to its role but that do not exist. */
 export function unknownServerNotes(
   { servers, disabled = {}, shared, agentServers }: McpConfig,
   roleId: string | null,

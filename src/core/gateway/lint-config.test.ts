@@ -134,7 +134,7 @@ describe('references', () => {
     const restrict = (include: string[]) =>
       lint({ servers, shared, toolRestrictions: { coder: { files: { include } } } });
     expect(restrict(['drop'])).toMatchObject([
-      { level: 'warning', message: expect.stringContaining('coder has none') },
+      { level: 'warning', message: expect.stringContaining('coder gets no tools') },
     ]);
     for (const include of [['read', 'drop'], ['*']]) expect(restrict(include)).toEqual([]);
   });

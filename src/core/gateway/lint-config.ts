@@ -23,7 +23,7 @@ export interface ConfigFinding {
   path: ConfigPath;
   message: string;
   suggestion?: string;
-  /** Something is not set on this machine; the file itself is right. */
+  /** True: something is not set on this machine; the file itself is correct. */
   isLacking?: boolean;
 }
 
@@ -39,11 +39,11 @@ const finding =
 const error = finding('error');
 const warning = finding('warning');
 
-/** Facts besides the configuration. Without one of them, nothing is reported about it. */
+/** Facts outside the configuration. Checks that need a missing fact are skipped. */
 export interface KnownToLint {
   roles: readonly string[] | null;
   env: Readonly<Record<string, string>> | null;
-  /** By server, in its own names. A server that was never seen is not in it. */
+  /** Known tools by server, under the server's own names. A server that was never listed is missing. */
   tools?: Readonly<Record<string, readonly string[]>>;
   roleFiles?: readonly RoleServers[];
 }
@@ -53,11 +53,11 @@ export interface RoleServers {
   id: string;
   file: string;
   mcp: readonly string[];
-  /** False: the entries have no effect until somebody trusts the file. */
+  /** False: the entries have no effect until the user trusts the file. */
   isTrusted: boolean;
 }
 
-/** Checks a server by itself. `whenUnset`: the consequence of a variable that is not set. */
+/** Checks a single server. `whenUnset` describes the consequence of a variable that is not set. */
 export function lintServer(
   id: string,
   server: Server,
@@ -100,7 +100,7 @@ function lintText(
     findings.push(
       error(
         path,
-        `"${malformed}" is not a variable and stays as it is`,
+        `"${malformed}" is not a valid variable, so it is not replaced`,
         `A variable is $\{NAME}, of letters, digits and _; there are no defaults.`,
       ),
     );
@@ -198,13 +198,16 @@ function lintInstance(id: string, server: Server, at: ConfigPath): ConfigFinding
   ];
 }
 
-/** Names that match no tool of a server whose tools are known, and patterns where only names count. */
+/** Finds names that match no tool of a server whose tools are known, and patterns in lists that accept only names. */
 function unknownTools(
   { tools = {} }: KnownToLint,
   id: string,
   names: readonly string[],
   path: ConfigPath,
-  /** A wrong name in a list that gives tools has no effect; in one that takes them away, it hides the server. Only the latter may hold patterns. */
+  /**
+   * A wrong name in a list that allows tools has no effect; in a list that excludes tools, it hides the server. Only
+   * excluding lists may contain patterns.
+   */
   takesAway: boolean,
 ): ConfigFinding[] {
   const level = takesAway ? error : warning;
@@ -213,7 +216,7 @@ function unknownTools(
   return names.flatMap((name, index) => {
     const at = [...path, index];
     if (name !== '*' && name.includes('*') && !takesAway)
-      return [error(at, `"${name}" is taken as a name: only "*" alone stands for all`)];
+      return [error(at, `"${name}" is read as the name of a tool: only "*" by itself means all tools`)];
     if (known === undefined || meansAny(name, id, known, takesAway)) return [];
     const hidden = takesAway ? ', so its tools are hidden until this is corrected or confirmed' : '';
     return [
@@ -228,7 +231,10 @@ function suggestName(wrong: string, names: readonly string[]): { suggestion?: st
   return names.length === 0 ? {} : { suggestion: `Available: ${names.slice(0, 12).join(', ')}.` };
 }
 
-/** Finds mistakes and likely mistakes in a configuration that can be read. A finding never holds the value of a variable. */
+/**
+ * Finds mistakes and likely mistakes in a configuration that could be parsed. A finding never contains the value of a
+ * variable.
+ */
 export function lintMcpConfig(config: McpConfig, known: KnownToLint): ConfigFinding[] {
   const server = (id: string, path: ConfigPath) => unknownServer(config, id, path);
   return [
@@ -249,7 +255,7 @@ export function lintMcpConfig(config: McpConfig, known: KnownToLint): ConfigFind
   ];
 }
 
-/** Something a role file names under `mcp` that does not exist. */
+/** A server or tool that a role file names under `mcp` and that does not exist. */
 export interface RoleFinding {
   file: string;
   message: string;
@@ -264,7 +270,7 @@ export function lintRoleFiles(
   return roleFiles.flatMap(({ file, mcp }) =>
     mcp.flatMap((entry): RoleFinding[] => {
       const server = serverIn(entry);
-      // `squad/…` are Squad's own tools.
+      // Skipped: `squad/…` are Squad's own tools.
       if (server === 'squad' || Object.hasOwn(disabled, server)) return [];
       if (!Object.hasOwn(servers, server)) {
         const message = `There is no server "${server}"`;
@@ -278,7 +284,7 @@ export function lintRoleFiles(
   );
 }
 
-/** Both `files/read` and `files` belong to `files`. */
+/** The server of an entry: both `files/read` and `files` belong to `files`. */
 const serverIn = (entry: string): string => entry.split('/', 1)[0]!;
 
 function lintRestriction(
@@ -302,8 +308,8 @@ function lintRestriction(
     !include.some(tool => meansAny(tool, id, listed, false) || tools.some(each => isMeant(each, id, tool)));
   const disjoint = warning(
     [...path, 'include'],
-    `None of these is among the tools of the server ${id}, so ${role} has none`,
-    'A restriction only removes tools: add the names to the tools of the server too.',
+    `None of these names is in "tools" of the server ${id}, so ${role} gets no tools from it`,
+    'A restriction only removes tools. Add the names to "tools" of the server too.',
   );
   return [
     ...unknownTools(known, id, include, [...path, 'include'], false),
@@ -324,7 +330,7 @@ function lintRule(
           error(
             [...path, 'under', index],
             'Nothing can be below this folder',
-            'Of all variables, only WORKSPACE_ROOT and SQUAD_ROOT count here.',
+            'The only variables that are replaced here are WORKSPACE_ROOT and SQUAD_ROOT.',
           ),
         ]
       : [],
@@ -332,8 +338,8 @@ function lintRule(
   const isIndexed = rule.argument.split('.').some(segment => /^\d+$/.test(segment));
   const indexed = warning(
     [...path, 'argument'],
-    'A number is the name of an argument here, not a position in a list',
-    'Leave it out: every element of a list counts.',
+    'A number in this path is read as the name of an argument, not as a position in a list',
+    'Leave the number out: every element of a list is checked.',
   );
   return [
     ...unknownServer(config, rule.server, [...path, 'server']),

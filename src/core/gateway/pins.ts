@@ -4,9 +4,9 @@ import type { Definition, PendingChange, Pin } from '../ports/gateway.ts';
 import { hashOf } from './definitions.ts';
 
 /**
- * The pins after a list was read. The first list is approved as it is. Later, new and changed tools are pending; the approved
- * definition is kept meanwhile, for the diff and in case the server goes back to it. A tool that is no longer listed keeps its
- * approval and nothing else.
+ * The pins after a list was read. The first list is approved as it is. Later, new and changed tools are pending; until
+ * they are approved, the approved definition is kept, for the diff and in case the server returns to it. A tool that is
+ * no longer listed keeps only its approval.
  */
 export function comparePins(known: readonly Pin[] | null, listed: readonly Definition[], now: number): Pin[] {
   const approved = new Map(known?.filter(({ state }) => state === 'approved').map(pin => [pin.name, pin]));
@@ -23,7 +23,7 @@ export function comparePins(known: readonly Pin[] | null, listed: readonly Defin
   return [...pins.values(), ...pending, ...(known ?? []).filter(({ state }) => state === 'confirmed')];
 }
 
-/** The pins with these list entries confirmed, which match no tool. */
+/** The pins after the user has confirmed these list entries, which match no tool. */
 export function confirmEntries(pins: readonly Pin[], entries: readonly string[], now: number): Pin[] {
   const confirmed = new Set(pins.filter(({ state }) => state === 'confirmed').map(({ name }) => name));
   return [
@@ -34,7 +34,10 @@ export function confirmEntries(pins: readonly Pin[], entries: readonly string[],
   ];
 }
 
-/** Names of tools that may be used: approved, and without a pending change. With the current list, only tools that are still as approved. */
+/**
+ * Names of usable tools: approved, and without a pending change. With the current list, only tools that still equal the
+ * approved definition.
+ */
 export function usable(pins: readonly Pin[], listed?: readonly Definition[]): Set<string> {
   const pending = new Set(pins.filter(({ state }) => state === 'pending').map(({ name }) => name));
   return usableAlone(
@@ -43,7 +46,10 @@ export function usable(pins: readonly Pin[], listed?: readonly Definition[]): Se
   );
 }
 
-/** The same for an instance that one run has to itself: pending definitions came from other instances, and do not matter to it. */
+/**
+ * Like `usable`, for a server instance that only one run has: pending definitions of other instances do not matter to
+ * it.
+ */
 export function usableAlone(pins: readonly Pin[], listed: readonly Definition[] | undefined): Set<string> {
   const approved = new Map(pins.flatMap(pin => (pin.state === 'approved' ? [[pin.name, pin.hash]] : [])));
   if (!listed) return new Set(approved.keys());
@@ -64,7 +70,10 @@ export function approvePins(pins: readonly Pin[], names: readonly string[]): Pin
   });
 }
 
-/** By name. A name that is listed twice with different definitions is ambiguous: nobody knows which one a call would reach. */
+/**
+ * Definitions by name. A name that is listed twice with different definitions is dropped: it is unknown which one a
+ * call would reach.
+ */
 function distinct(listed: readonly Definition[]) {
   const byName = new Map<
     string,
@@ -80,9 +89,9 @@ function distinct(listed: readonly Definition[]) {
   return [...byName.values()];
 }
 
-/** Lines around a change that are shown with it. */
+/** Number of unchanged lines that are shown around a change. */
 const CONTEXT = 3;
-/** Two definitions with more edits between them are shown one after the other: comparing them would take too long. */
+/** Two definitions with more edits are shown one after the other, because comparing them would take too long. */
 const MAX_EDITS = 2_000;
 
 /** Pending definitions, each with the difference to the approved one. */
@@ -112,7 +121,7 @@ function lineDiff(before: Definition | undefined, after: Definition): string[] {
   });
 }
 
-/** Of unchanged lines, those next to a change. */
+/** Keeps of unchanged lines only those next to a change. */
 function shortened(lines: string[], isAfterChange: boolean, isBeforeChange: boolean): string[] {
   const head = isAfterChange ? CONTEXT : 0;
   const tail = isBeforeChange ? CONTEXT : 0;
@@ -120,7 +129,7 @@ function shortened(lines: string[], isAfterChange: boolean, isBeforeChange: bool
   return [...lines.slice(0, head), ' …', ...lines.slice(lines.length - tail)];
 }
 
-/** The texts first, line by line as an agent reads them, then the other fields, sorted. */
+/** Lines of a definition: first the texts, as an agent reads them, then the other fields, sorted. */
 function linesOf({ name, title, description, ...rest }: Definition): string[] {
   return [
     `name: ${name}`,

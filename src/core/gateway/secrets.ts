@@ -12,7 +12,7 @@ import {
   urlSecrets,
 } from './variables.ts';
 
-/** Keys with a prefix that marks them as such, and tokens with a format of their own. */
+/** Keys with a known prefix, and tokens with a known format. */
 const MARKED = [
   /sk-[\w-]{16,}/,
   /gsk_\w{16,}/,
@@ -30,7 +30,10 @@ const KEY = new RegExp(`(?<![A-Za-z0-9])(${MARKED.map(({ source }) => source).jo
 const SCHEME = /^(Bearer|Basic|Token) +\S{8,}$/i;
 const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----/;
 
-/** Whether a text holds a secret, whatever its name. A text with a variable likely has the secret in the variable. */
+/**
+ * Whether a text contains a secret, whatever its name. If a text contains a variable, the secret is probably in the
+ * variable.
+ */
 export function looksSecretValue(text: string): boolean {
   if (urlSecrets(text).some(({ value }) => namesIn(value).length === 0)) return true;
   if (PRIVATE_KEY.test(text) || KEY.test(text)) return true;
@@ -40,12 +43,12 @@ export function looksSecretValue(text: string): boolean {
 const FLAG = /^--?([\w.-]+)$/;
 const FLAG_WITH_VALUE = /^--?([\w.-]+)=(.*)$/s;
 
-/** Whether an argument is the value of an option that is named like a secret: `--api-key abc…`, `--token=abc…`. */
+/** Whether an argument is the value of an option whose name suggests a secret: `--api-key abc…`, `--token=abc…`. */
 export function isSecretArgument(args: readonly string[], index: number): boolean {
   const arg = args[index]!;
   const [, name, value] = FLAG_WITH_VALUE.exec(arg) ?? [null, FLAG.exec(args[index - 1] ?? '')?.[1], arg];
   if (name === undefined || value === undefined || !looksSecretName(name)) return false;
-  // `--token-file /run/token` and `--key ./server.pem` name a file.
+  // Not secret: `--token-file /run/token` and `--key ./server.pem` name a file.
   return (
     value.length >= MIN_SECRET_LENGTH &&
     !/^[-./~]/.test(value) &&
@@ -54,11 +57,11 @@ export function isSecretArgument(args: readonly string[], index: number): boolea
   );
 }
 
-/** The user part and the query of a URL. Host and path are not secret, and appear in error messages. */
+/** Matches the user part and the query of a URL. Host and path are not secret, and appear in error messages. */
 const PRIVATE = /\/\/[^/?#]*@|\?.*/gs;
 const AS_WRITTEN = /^(?:[a-z][a-z0-9+.-]*:\/\/)?[^:@/?#]*:(.+)@/is;
 
-/** Secrets in the address of a model: in the file, or in the variables of the provider's own tools. */
+/** Secrets in the address of a model, which is in the file or in the variables of the provider's own tools. */
 function addressSecrets(
   { type, baseUrl }: Pick<ModelSpec, 'type' | 'baseUrl'>,
   env: Readonly<Record<string, string>>,
@@ -79,7 +82,7 @@ function addressSecrets(
   ];
 }
 
-/** An address that is not a URL appears in the error message, so whatever may be a password in it counts too. */
+/** An address that is not a URL appears in the error message, so everything in it that may be a password counts too. */
 function secretsIn(address: string): Secret[] {
   if (/^https?:$/.test(URL.parse(address)?.protocol ?? ''))
     return [...urlSecrets(address), ...keyAsUser(address)];
@@ -87,13 +90,16 @@ function secretsIn(address: string): Secret[] {
   return password ? [{ name: 'password', value: password }] : [];
 }
 
-/** `https://key@host`: a user without a password is the key. */
+/** In `https://key@host`, a user without a password is a key. */
 export function keyAsUser(address: string): Secret[] {
   const { username = '', password } = URL.parse(address) ?? {};
   return username && !password ? [{ name: 'user', value: percentDecoded(username) ?? username }] : [];
 }
 
-/** A local model often gets an ordinary word as its key: redacting the word would garble the conversation. */
+/**
+ * Minimum length of a redacted key. A local model often has an ordinary word as its key; redacting that word would
+ * garble the conversation.
+ */
 const MIN_KEY_LENGTH = 8;
 
 /** Secrets that only the provider of a model may see: its key, and secrets in the headers and the address of its requests. */
@@ -108,13 +114,13 @@ export function modelSecrets(model: ModelSpec, env: Readonly<Record<string, stri
     ...[...variables]
       .filter(name => !isOrdinaryVariable(name))
       .map(name => ({ name, value: env[name] ?? '' })),
-    // `Bearer abc`: the scheme is not secret, and the token may appear without it.
+    // In `Bearer abc` the scheme is not secret, and the token may appear without it.
     ...literal.map(([name, text]) => ({ name, value: text.replace(/^\S+ (?=\S+$)/, '') })),
   ].filter(({ value }) => value.length >= MIN_KEY_LENGTH);
   return [...sent, ...addressSecrets(model, env).filter(({ value }) => value !== '')];
 }
 
-/** Nobody should be led to type these into a form that an agent's server has written. */
+/** Words for secrets that a form of an agent's server should not ask a user for. */
 const SECRET = new RegExp(
   [
     String.raw`pass(word|phrase|code|wd)|credential|secrets?\b`,
@@ -126,7 +132,7 @@ const SECRET = new RegExp(
 const MODEL_TOKENS =
   /\b(max|min|maximum|minimum|number of|total|input|output|prompt|completion|context) tokens?\b|\btokens? (count|limit|budget|usage)\b/g;
 
-/** Whether a text or a field's name asks for a secret. It can be wrong in both directions. */
+/** Whether a text or the name of a field asks for a secret. It can be wrong in both directions. */
 export function looksSecret(text: string): boolean {
   const plain = text
     .normalize('NFKC')

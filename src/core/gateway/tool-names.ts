@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import { ServerId } from '../../schema/mcp-config.ts';
 
 /**
- * Whether the whole text matches the pattern. `*` stands for any characters, also none; everything else for itself. Takes the
- * pieces between stars from left to right, so that no pattern makes it backtrack.
+ * Whether the whole text matches the pattern. `*` stands for any characters or none; all others stand for themselves.
+ * Matches the pieces between stars from left to right, so that no pattern causes backtracking.
  */
 export function matchesWildcard(pattern: string, text: string): boolean {
   const pieces = pattern.split('*');
@@ -22,13 +22,13 @@ export function matchesWildcard(pattern: string, text: string): boolean {
   return true;
 }
 
-/** Clients allow 63 characters and prepend `mcp__squad__`. */
+/** Maximum length of a name: clients allow 63 characters and prepend `mcp__squad__`. */
 const MAX_NAME_LENGTH = 51;
 const HASH_DIGITS = 8;
 
 /**
- * The name by which agents know a tool or prompt of another server: `{server}__{tool}`. If that is too long or has characters that
- * some clients refuse: as much of it as fits, and a hash. The same pair always has the same name.
+ * The name by which agents know a tool or prompt of another server: `{server}__{tool}`. If that is too long, or has
+ * characters that some clients refuse, the name is shortened and gets a hash. The same pair always has the same name.
  */
 export function exposedName(server: string, tool: string): string {
   const whole = `${plainId(server)}__${tool}`;
@@ -39,11 +39,11 @@ export function exposedName(server: string, tool: string): string {
   return `${readable}_${digits}`;
 }
 
-/** The id without the underscores that would hide where it ends in a name. */
+/** The id without those underscores that would hide where it ends in a name. */
 const plainId = (id: string): string =>
   /^_|__|_$/.test(id) ? id.replace(/_{2,}/g, '_').replace(/^_|_$/g, '') || 'server' : id;
 
-/** The server and tool that an exposed name shows. In a shortened name only the server is reliable. */
+/** The server and tool in an exposed name. In a shortened name only the server is reliable. */
 export function readExposedName(name: string): { server: string; own: string } | null {
   const at = name.indexOf('__');
   const server = name.slice(0, at);
@@ -65,7 +65,10 @@ export function parseExposedUri(uri: string): { server: string; uri: string } | 
 /** Prefix for ids that cannot start a URI scheme. */
 const SCHEME_PREFIX = 's..';
 
-/** Schemes have no underscores and start with a letter, and programs that read URIs turn them to lower case. */
+/**
+ * URI scheme for a server id. Schemes have no underscores and start with a letter, and programs convert them to lower
+ * case.
+ */
 function schemeOf(id: string): string {
   const scheme = id.replace(/[A-Z_]/g, letter => (letter === '_' ? '.-' : `.${letter.toLowerCase()}`));
   return /^[a-z]/.test(scheme) ? scheme : `${SCHEME_PREFIX}${scheme}`;
@@ -76,14 +79,15 @@ function idOf(scheme: string): string {
   return rest.replace(/\.([a-z-])/g, (_, letter: string) => (letter === '-' ? '_' : letter.toUpperCase()));
 }
 
-/** Every way a list may name a tool: by the server's own name, or with the server's id before it. */
+/** Every spelling of a tool in a list: the server's own name, or that name with the server's id before it. */
 const namesOf = (server: string, tool: string): string[] => [
   ...new Set([tool, `${server}__${tool}`, `${server}_${tool}`, exposedName(server, tool)]),
 ];
 
 /**
- * Whether a list that gives tools names this one. If the server has a tool whose own name looks like another tool's name with the
- * id before it, the entry means only that tool: an entry must not give two tools. `known`: all tools of the server, if known.
+ * Whether a list that allows tools names this one. If the server has a tool whose own name looks like another tool's
+ * name with the id before it, the entry means only that tool: an entry must not allow two tools. `known`: all tools of
+ * the server, if known.
  */
 export function names(
   list: ReadonlySet<string>,
@@ -97,7 +101,7 @@ export function names(
 }
 
 /**
- * Whether an entry that takes tools away means this one, under any of its names. `*` stands for any characters in the tool's own
+ * Whether an excluding entry means this tool, under any of its names. `*` stands for any characters in the tool's own
  * part of a name: `d*` does not mean every tool of the server `db`.
  */
 export const isMeant = (entry: string, server: string, tool: string): boolean =>
@@ -107,7 +111,7 @@ export const isMeant = (entry: string, server: string, tool: string): boolean =>
   ) ||
   entry === exposedName(server, tool);
 
-/** Whether a list entry means any of these tools. `*` alone means all tools, also if there are none. */
+/** Whether a list entry means any of these tools. `*` alone means all tools, even if there are none. */
 export function meansAny(
   entry: string,
   server: string,
@@ -123,7 +127,7 @@ export function meansAny(
 
 type Pair = readonly [server: string, tool: string];
 
-/** Maps exposed names to tools. A name that two tools would share belongs to neither: a call must not reach the wrong one. */
+/** Maps exposed names to tools. A name that two tools would share is dropped: a call must not reach the wrong tool. */
 export class NameTable {
   readonly clashes: readonly { name: string; pairs: readonly Pair[] }[];
   readonly #byName = new Map<string, { server: string; tool: string }>();

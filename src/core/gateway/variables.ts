@@ -6,15 +6,17 @@ import { percentDecoded } from '../../base/text.ts';
 import type { Secret } from '../../redaction/redactor.ts';
 import type { McpConfig, Server } from '../../schema/mcp-config.ts';
 
-/** Whether a variable by this name is likely to hold a secret. */
+/** Whether a variable with this name is likely to contain a secret. */
 export const looksSecretName = (name: string): boolean =>
   /TOKEN|KEY|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH(?!ORS?(_|$))/i.test(name);
 
-/** Whether a header by this name is likely to hold a secret. */
+/** Whether a header with this name is likely to contain a secret. */
 export const looksSecretHeader = (name: string): boolean =>
   looksSecretName(name) || /cookie|session|signature/i.test(name);
 
-/** Variables of every program: redacting their values would hide every path, and agents do not work without them. */
+/**
+ * Variables that every program has. Redacting their values would hide every path, and agents do not work without them.
+ */
 export const isOrdinaryVariable = (name: string): boolean =>
   /^(HOME|PATH|PWD|USER|LOGNAME|SHELL|TMPDIR|TERM|TZ|LANG|LANGUAGE|LC_[A-Z]+|XDG_[A-Z_]+)$/.test(name);
 
@@ -24,8 +26,8 @@ const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 export const namesIn = (text: string): string[] => [...text.matchAll(VARIABLE)].map(([, name]) => name!);
 
 /**
- * Fills in variables once: a value that looks like a variable stays as it is. `before` is the text before the variable, with
- * values filled in; `after` is the rest.
+ * Replaces variables once: a value that looks like a variable is not replaced again. `before` is the text before the
+ * variable, with values filled in; `after` is the rest.
  */
 export function substitute(
   text: string,
@@ -41,7 +43,7 @@ export function substitute(
   return done + text.slice(at);
 }
 
-/** The first `${…` that is not a variable; null when there is none. */
+/** The first `${…` that is not a valid variable; null if there is none. */
 export function malformedVariable(text: string): string | null {
   const left = text.replace(VARIABLE, '');
   const at = left.indexOf('${');
@@ -51,22 +53,22 @@ export function malformedVariable(text: string): string | null {
 type FilledUrl =
   | {
       url: string;
-      /** Hosts that came from variables together with a port: they may appear without it. */
+      /** Hosts that came from variables together with a port: they may also appear without the port. */
       hosts: Secret[];
     }
-  /** Why not, to follow "the url of x"; never holds a value. */
+  /** Why the URL cannot be used, as a continuation of "the url of x"; never contains a value. */
   | { fault: string };
 
-/** A name or address, with a port or without. */
+/** A host name or address, with or without a port. */
 const HOST = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
-/** The beginning of a URL up to somewhere in its user, password, host or port. */
+/** The beginning of a URL up to a position in its user, password, host or port. */
 const IN_AUTHORITY = /^\s*[a-z][a-z0-9+.-]*:[/\\]*[^/?#\\]*$/i;
-/** An `@` that was meant to end a password: the password has a character in it that ended the host before. */
+/** An `@` that was meant to end a password: a character in the password has ended the host before. */
 const LATE_AT = /^\s*[a-z][a-z0-9+.-]*:[/\\]*[^/?#\\]*[:@][^/?#\\]*[/?#\\].*@/is;
 
 /**
- * Fills values into a URL. A value at the very beginning is a URL itself. Any other value is a piece of the part it is in and
- * cannot end that part, so that only a value in the place of the host decides which host is asked.
+ * Replaces variables in a URL. A value at the very beginning is a URL itself. Any other value stays within the part
+ * that it is in, so that only a value in the place of the host decides which host Squad connects to.
  */
 export function fillUrl(text: string, valueFor: (name: string) => string): FilledUrl {
   const hosts: Secret[] = [];
@@ -91,11 +93,11 @@ export function fillUrl(text: string, valueFor: (name: string) => string): Fille
   return fault === null ? { url, hosts } : { fault };
 }
 
-/** Values from Squad itself: not secret, and no environment can override them. */
+/** Values set by Squad: they are not secret, and no environment can override them. */
 export interface Roots {
-  /** The run's own checkout. */
+  /** Folder of the run's own checkout. */
   WORKSPACE_ROOT: string;
-  /** The workspace. */
+  /** Folder of the workspace. */
   SQUAD_ROOT: string;
 }
 
@@ -103,15 +105,15 @@ export type Resolution =
   | {
       server: ResolvedServer;
       secrets: Secret[];
-      /** The same for two servers with the same configuration and values. */
+      /** Equal for two servers with the same configuration and values. */
       key: string;
     }
-  /** Variables that are not set or empty: an empty one would make `Bearer ` of `Bearer ${TOKEN}`. */
+  /** Variables that are not set or empty: an empty one would turn `Bearer ${TOKEN}` into `Bearer `. */
   | { missing: string[] }
-  /** Why the server cannot be used with these values, in a clause; never holds a value. */
+  /** Why the server cannot be used with these values, as a clause; never contains a value. */
   | { fault: string };
 
-/** Fills in the variables of a server. Each value stays one piece of its text; no shell ever reads it. */
+/** Replaces the variables of a server. Each value stays one part of its text; no shell ever reads it. */
 export function resolveServer(
   id: string,
   server: Server,
@@ -143,7 +145,7 @@ export function resolveServer(
   };
 }
 
-/** Every variable that the configuration uses, without the roots, sorted. */
+/** Every variable that the configuration uses, except the roots, sorted. */
 export function variablesIn(config: McpConfig): string[] {
   const names = new Set(Object.values(config.servers).flatMap(textsOf).flatMap(namesIn));
   names.delete('WORKSPACE_ROOT');
@@ -151,7 +153,10 @@ export function variablesIn(config: McpConfig): string[] {
   return [...names].sort();
 }
 
-/** Hash of how a server is started or reached, without values of variables: pins belong to it, and a new token does not change it. */
+/**
+ * Hash of how a server is started or reached, without values of variables. Pins belong to this hash, so a new token
+ * does not change them.
+ */
 export function sourceHash(server: Server): string {
   const source =
     'command' in server
@@ -160,7 +165,7 @@ export function sourceHash(server: Server): string {
   return hash('sha256', canonicalJson(source));
 }
 
-/** Secrets in the file itself: by the name of their header or variable, or as part of a URL. */
+/** Secrets in the file itself, found by the name of their header or variable, or as part of a URL. */
 export function literalSecrets(server: Server): Secret[] {
   const values = 'command' in server ? server.env : server.headers;
   const looksSecret = 'command' in server ? looksSecretName : looksSecretHeader;
@@ -168,7 +173,7 @@ export function literalSecrets(server: Server): Secret[] {
   return [
     ...named.flatMap(([name, value]) => [
       { name, value },
-      // `Bearer abc`: the scheme is not secret, and the token may appear without it.
+      // In `Bearer abc` the scheme is not secret, and the token may appear without it.
       ...[...value.matchAll(/^\S+ (\S+)$/g)].map(([, token]) => ({ name, value: token! })),
     ]),
     ...textsOf(server).flatMap(urlSecrets),
@@ -186,7 +191,7 @@ export function urlSecrets(text: string): Secret[] {
   ];
 }
 
-/** Every text of a server that may hold variables. */
+/** Every text of a server that may contain variables. */
 function textsOf(server: Server | ResolvedServer): string[] {
   if ('command' in server)
     return [
@@ -226,14 +231,14 @@ function faultOf(id: string, server: ResolvedServer): string | null {
   const url = URL.parse(server.url);
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
     return `the url of ${id} is not an http or https URL`;
-  if (isRefusedHost(url.hostname)) return `the url of ${id} leads to an address that is never connected to`;
+  if (isRefusedHost(url.hostname)) return `the url of ${id} leads to an address that Squad never connects to`;
   // A line break in a header would start another header.
   return Object.values(server.headers).some(value => /[\r\n\0]/.test(value))
     ? `a header of ${id} has a line break or NUL character in its value`
     : null;
 }
 
-/** How to start or reach another MCP server, with every variable filled in. Holds secrets. */
+/** How to start or reach another MCP server, with all variables replaced. Contains secrets. */
 export type ResolvedServer =
   | { kind: 'stdio'; command: string; args: string[]; cwd: string; env: Record<string, string> }
   | { kind: 'http' | 'sse'; url: string; headers: Record<string, string> };

@@ -20,7 +20,10 @@ type Limits = Pick<
 >;
 
 const MAX_PATTERN_LENGTH = 500;
-/** CPU time. On a busy machine a harmless pattern can exceed it by the clock, so a timeout is retried until this much CPU time is used. */
+/**
+ * Limit in CPU time. On a busy machine a harmless pattern can exceed it by the clock, so a timeout is retried until
+ * this much CPU time is used.
+ */
 const PATTERN_CPU_MS = 50;
 const MAX_PATTERN_TRIES = 20;
 const FORMATS: Record<string, (text: string) => boolean> = {
@@ -53,7 +56,7 @@ export function limitsOf(schema: Json): Limits {
   };
 }
 
-/** Why a value is invalid, as the rest of a sentence; null: it is valid. */
+/** Why a value is invalid, as the rest of a sentence; null if it is valid. */
 function outsideLimits(limits: Limits, value: unknown): string | null {
   if (typeof value === 'number') return numberOutside(limits, value);
   return typeof value === 'string' ? textOutside(limits, value) : null;
@@ -73,7 +76,10 @@ function textOutside({ minLength = 0, maxLength, pattern, format }: Limits, text
   return pattern !== undefined && !matches(pattern, text) ? `must match ${pattern}` : null;
 }
 
-/** A server's pattern may never finish, and only a script can be stopped. If it takes too long, the server has to check the value itself. */
+/**
+ * A server's pattern may never finish, and only code in a script can be stopped. If it takes too long, the value counts
+ * as a match, and the server has to check it.
+ */
 function matches(pattern: string, text: string): boolean {
   const before = process.threadCpuUsage();
   for (let tries = 0; tries < MAX_PATTERN_TRIES; tries++) {
@@ -136,7 +142,7 @@ function yesOrNo(text: string): string {
   throw refused(`"${shown(text)}" is neither yes nor no`, 'Answer yes or no.');
 }
 
-/** A no is a value where a single field is yes or no, or has it as a choice. */
+/** In a form with a single field, "no" is a value if the field is yes or no, or has "no" as a choice. */
 function isDeclined([first, ...more]: readonly InboxField[], text: string): boolean {
   if (text.toLowerCase() === DECLINE) return true;
   if (!isNo(text)) return false;
@@ -146,7 +152,7 @@ function isDeclined([first, ...more]: readonly InboxField[], text: string): bool
 
 const isNo = (text: string) => NOES.has(text.toLowerCase());
 
-/** By its text first: a choice may be a number. */
+/** Compares with the texts first, because a choice may itself be a number. */
 function choiceOf(choices: readonly string[], text: string): string {
   const named =
     choices.find(choice => choice === text) ??
@@ -182,7 +188,7 @@ function formAnswer(fields: readonly InboxField[], text: string): Record<string,
   return Object.fromEntries(filled);
 }
 
-/** The value in the field's type; undefined: left out. */
+/** The value in the field's type; undefined if it was left out. */
 function fieldValue(field: InboxField, value: unknown): unknown {
   const isMissing = value === undefined || value === null || value === '';
   if (isMissing && !field.isRequired) return undefined;
@@ -234,12 +240,14 @@ const refused = (message: string, suggestion: string) =>
 export function alreadyClosed(item: InboxItem): SquadError {
   const { id, state, answer, answeredBy, answeredAt } = item;
   return new SquadError('ALREADY_ANSWERED', `${id} ${describeClosing(item)}`, {
-    suggestions: ['Nothing was changed. `reply` to the run, once it has ended, to tell it something else.'],
+    suggestions: [
+      'Nothing was changed. To tell the agent something else, reply to its run once it has ended.',
+    ],
     details: { id, state, answer, answered_by: answeredBy, answered_at: answeredAt },
   });
 }
 
-/** How it was closed, as the rest of a sentence. */
+/** How the item was closed, as the rest of a sentence. */
 function describeClosing({ state, answer, answeredBy, withdrawnBecause }: InboxItem): string {
   const text = answer === null ? 'nothing' : `"${oneLine(visibleText(answer), 200)}"`;
   if (state === 'withdrawn') return `was withdrawn: ${whyWithdrawn(withdrawnBecause)}`;
@@ -248,7 +256,9 @@ function describeClosing({ state, answer, answeredBy, withdrawnBecause }: InboxI
   return `was already answered with ${text} by ${whoAnswered(answeredBy)}`;
 }
 
-/** `found`: items whose ids begin with it; `others`: all candidates. */
+/**
+ * Error for an id that matches no item or several. `found`: items whose ids begin with it; `others`: all candidates.
+ */
 export function unknownItem(
   given: string,
   found: readonly InboxItem[],

@@ -17,14 +17,14 @@ export interface Ask {
   default?: string;
   minutes?: number;
   to?: 'user' | 'lead';
-  /** Of a permission: identifies the use of a tool. */
+  /** For a permission: identifies the use of a tool. */
   useKey?: string;
 }
 
-/** The content of an item, without who asks whom and until when. */
+/** The content of an item, without asker, owner and deadline. */
 type Wording = Pick<InboxItem, 'kind' | 'source' | 'question' | 'details' | 'choices' | 'fields' | 'useKey'>;
 
-/** In characters: a person reads all of it. */
+/** Limits in characters, because a person has to read all of it. */
 const MAX_LENGTH = { question: 8_000, details: 40_000, choice: 200 };
 const MAX_CHOICES = 20;
 const MAX_FIELDS = 50;
@@ -42,7 +42,8 @@ export function wordingOf(ask: Ask): Wording {
   checkLength(question, 'question');
   if (details !== null) checkLength(details, 'details');
   checkChoices(choices);
-  if (fields.length > MAX_FIELDS) throw invalid(`A form has at most ${MAX_FIELDS} fields`, 'Ask for less.');
+  if (fields.length > MAX_FIELDS)
+    throw invalid(`A form has at most ${MAX_FIELDS} fields`, 'Ask for fewer values at once.');
   return {
     kind,
     source,
@@ -54,7 +55,10 @@ export function wordingOf(ask: Ask): Wording {
   };
 }
 
-/** The answer when nobody answers in time. An agent cannot give itself permission. Throws INVALID_INPUT and ANSWER_INVALID. */
+/**
+ * The answer if nobody answers in time. An agent cannot give itself permission. Throws INVALID_INPUT and
+ * ANSWER_INVALID.
+ */
 export function defaultOf(ask: Ask, wording: Wording): string | null {
   const usual = ask.kind === 'question' ? null : NO;
   if (ask.default === undefined) return usual;
@@ -68,8 +72,9 @@ export function defaultOf(ask: Ask, wording: Wording): string | null {
 }
 
 /**
- * Whether it is the same question again: the call was interrupted, or two calls asked at once. A server's question belongs to one
- * call, so it is never the same; a permission belongs to one use of a tool and is the same only with the same `useKey`.
+ * Whether both are the same question: the call was interrupted and repeated, or two calls asked at once. A server's
+ * question belongs to one call, so it is never the same; a permission belongs to one use of a tool and is the same only
+ * with the same `useKey`.
  */
 export function isSame(a: Wording, b: Wording): boolean {
   if (a.kind === 'permission' || b.kind === 'permission')
@@ -99,7 +104,7 @@ function checkChoices(choices: readonly string[]): void {
     if (choice === '' || choice.length > MAX_LENGTH.choice)
       throw invalid(
         `A choice has 1 to ${MAX_LENGTH.choice} characters`,
-        'Say what each means in the question or in details.',
+        'Explain each choice in the question or in details instead.',
       );
   }
   const count = choices.length;
@@ -112,12 +117,12 @@ function checkChoices(choices: readonly string[]): void {
 const invalid = (message: string, suggestion: string) =>
   new SquadError('INVALID_INPUT', message, { suggestions: [suggestion] });
 
-/** In characters. Details of an approval get more room and keep their lines. */
+/** Limits in characters. Details of an approval get more space and keep their lines. */
 const MAX_SHOWN_LENGTH = { question: 300, approval: 1_000 };
 
 export const MAX_SHOWN_QUESTION_LENGTH = 600;
 
-/** The details as a model sees them. `hidden`: how many characters of an approval it does not see. */
+/** The details as a model sees them. `hidden`: number of characters of an approval that it does not see. */
 export function shortDetails({ kind, question, details }: Pick<InboxItem, 'kind' | 'question' | 'details'>): {
   text: string | null;
   hidden: number;
@@ -133,4 +138,5 @@ export function shortDetails({ kind, question, details }: Pick<InboxItem, 'kind'
   return { text: `${shown}… (${hidden} characters not shown: ${SEEN_WHOLE})`, hidden };
 }
 
-export const SEEN_WHOLE = '`squad inbox` or the web UI shows all of it, and only there it can be allowed';
+export const SEEN_WHOLE =
+  '`squad inbox` and the web UI show the whole request, and it can be allowed only there';

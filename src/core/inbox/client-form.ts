@@ -5,10 +5,13 @@ import { runName } from '../../schema/run-text.ts';
 
 type Json = Record<string, unknown>;
 
-/** The only field of an item without a form. */
+/** Name of the only field, for an item without a form. */
 const ANSWER = 'answer';
 
-/** The `elicitation/create` for an MCP client whose user should answer the item. `asker`: null if the run has just ended. */
+/**
+ * The `elicitation/create` request for an MCP client whose user should answer the item. `asker` is null if the run has
+ * just ended.
+ */
 export function clientForm(
   { source, question, details, choices, fields }: InboxItem,
   asker: Run | null,
@@ -30,7 +33,7 @@ export function clientForm(
   const texts = asked.flatMap(({ title, description, choices: some }) => [title, description ?? '', ...some]);
   const warning = hiddenWarning([message, ...texts].join('\n'), 'This form');
   return {
-    // A client may show this in a terminal.
+    // Made visible, because a client may show this in a terminal.
     message: [visibleText(message), ...(warning === null ? [] : [warning])].join('\n\n'),
     requestedSchema: {
       type: 'object',
@@ -40,10 +43,10 @@ export function clientForm(
   };
 }
 
-/** The person's reply; null: none, so the item stays open for others. */
+/** The person's reply; null: there was none, so the item stays open for others. */
 export type FormReply = { answer: string } | 'declined' | null;
 
-/** Closing the form is not declining: the person may answer elsewhere. */
+/** Closing the form does not decline the item: the person may answer elsewhere. */
 export function formReply({ fields }: Pick<InboxItem, 'fields'>, response: unknown): FormReply {
   const { action, content } = (response ?? {}) as { action?: unknown; content?: Json };
   if (action === 'decline') return 'declined';

@@ -23,13 +23,13 @@ interface Form {
   fields: InboxField[];
 }
 
-/** In characters, the whole form in bytes. A larger form is too much for a person. */
+/** Limits in characters; for the whole form in bytes. A larger form is too much for a person. */
 const MAX_LENGTH = { name: 100, title: 200, description: 1_000, choice: 200, whole: 64 * 1024 };
 const MAX = { fields: 50, choices: 200 };
 
 /**
- * A server's `elicitation/create` as a form for the inbox. Null: it cannot be shown as one, or seems to ask for a secret. URL mode
- * is not supported: nobody should open a link because an agent's server says so.
+ * Converts a server's `elicitation/create` to a form for the inbox. Null: it cannot be shown as a form, or seems to ask
+ * for a secret. URL mode is not supported: users should not open a link because an agent's server says so.
  */
 export function formOf({ mode = 'form', message, requestedSchema }: Json): Form | null {
   if (mode !== 'form' || typeof message !== 'string' || message.trim() === '') return null;
@@ -45,7 +45,7 @@ export function formOf({ mode = 'form', message, requestedSchema }: Json): Form 
   return { kind: fields.length > 0 ? 'question' : 'approval', question: message, fields };
 }
 
-/** The server's reply. */
+/** The reply that the server gets. */
 export function elicited({ state, answer, fields }: InboxItem): Elicited {
   if (state !== 'answered' || answer === null) return { action: 'cancel' };
   if (answer === NO) return { action: 'decline' };
@@ -65,7 +65,7 @@ function fieldOf(name: string, schema: Json, isRequired: boolean): InboxField | 
   return canBeShown(field) && !(isTyped(field) && texts.some(looksSecret)) ? field : null;
 }
 
-/** Only a typed value can be a secret. */
+/** Only a field that the user types into can contain a secret. */
 const isTyped = ({ type }: InboxField): boolean => type === 'text' || type === 'number';
 
 function canBeShown({ name, title, description, choices }: InboxField): boolean {
@@ -90,7 +90,7 @@ function typeOf({ type }: Json, choices: readonly string[]): InboxField['type'] 
   return type === 'string' ? 'text' : null;
 }
 
-/** From `enum`, or `oneOf`/`anyOf` of constants; of a list, from its items. */
+/** Choices from `enum`, or from `oneOf`/`anyOf` of constants; for a list, from its items. */
 function choicesIn(schema: Json): string[] {
   const of = schema.type === 'array' && isObject(schema.items) ? schema.items : schema;
   const named = [of.oneOf, of.anyOf].find(Array.isArray) ?? [];
@@ -100,18 +100,22 @@ function choicesIn(schema: Json): string[] {
   return values.slice(0, MAX.choices + 1).filter(value => typeof value === 'string');
 }
 
-/** A call to another server ends after half an hour, and the server still has to use the answer. */
+/**
+ * Shorter than the half hour after which a call to another server ends, because the server still has to use the answer.
+ */
 const MAX_MINUTES = 25;
 
 export interface ServerAsk {
   run: Run;
   server: string;
   params: Record<string, unknown>;
-  /** Fires when the server withdraws its question, its call is over, or the server is gone (reason `server_gone`). */
+  /**
+   * Aborted when the server withdraws its question, its call has ended, or the server is gone (reason `server_gone`).
+   */
   signal: AbortSignal;
 }
 
-/** Asks the user a server's form, because the agent's own client has nobody to ask. */
+/** Asks the user a server's form, because the agent's own client cannot ask anybody. */
 export async function askForServer(
   { run, server, params, signal }: ServerAsk,
   inbox: Pick<Inbox, 'ask' | 'untilClosed' | 'withdraw' | 'deliver'>,
@@ -122,7 +126,7 @@ export async function askForServer(
   if (form === null) return { action: 'decline' };
   const minutes = Math.min(usualMinutes, MAX_MINUTES);
   const item = await inbox.ask({ run, source: server, ...form, minutes }).catch((thrown: unknown) => {
-    // Too long, or too many are open: declined, as a person would do.
+    // The form is too long, or too many questions are open: the question is declined, as a person would do.
     if (thrown instanceof SquadError) return null;
     throw thrown;
   });

@@ -7,17 +7,17 @@ import type { Ask } from './ask.ts';
 export interface ToolUse {
   tool: string;
   input: Readonly<Record<string, unknown>>;
-  /** The engine's id of this use; null: it gave none. */
+  /** The engine's id for this use; null if it gave none. */
   id: string | null;
 }
 
-/** `why` is for the model. */
+/** `why` is a message for the model. */
 export type PermissionAnswer = { isGiven: true } | { isGiven: false; why: string };
 
 const MAX_DETAILS_LENGTH = 30_000;
 const MAX_NAME_LENGTH = 100;
 
-/** The question. It always goes to the user: one agent must not give permission to another. */
+/** The question for a use of a tool. It always goes to the user: one agent must not give permission to another. */
 export function permissionAsk(engine: string, { tool, input, id }: ToolUse): Omit<Ask, 'run'> {
   const name = oneLine(tool, MAX_NAME_LENGTH) || 'a tool without a name';
   return {
@@ -30,7 +30,7 @@ export function permissionAsk(engine: string, { tool, input, id }: ToolUse): Omi
   };
 }
 
-/** Anything but a yes is a no. */
+/** Every answer except yes means no. */
 export function toPermissionAnswer({ state, answer, answeredBy }: InboxItem): PermissionAnswer {
   if (state === 'answered' && answer === YES) return { isGiven: true };
   const by = whoAnswered(answeredBy);
@@ -43,11 +43,14 @@ export function toPermissionAnswer({ state, answer, answeredBy }: InboxItem): Pe
   return { isGiven: false, why };
 }
 
-/** The arguments a person has to see first. */
+/** Arguments that a person has to see first. */
 const FIRST = ['command', 'cmd', 'script', 'code', 'file_path', 'path', 'url'];
 const OPTIONS = 'With: ';
 
-/** A command as one would type it, then its options. A command that could be mistaken for options, or is no plain text, is shown as JSON. */
+/**
+ * Shows a command as the user would type it, then its options. A command that could be mistaken for options, or is not
+ * plain text, is shown as JSON.
+ */
 function argumentsText(input: ToolUse['input']): string {
   const { command, ...rest } = input;
   if (typeof command !== 'string') return JSON.stringify(inOrder(input), null, 2);
@@ -62,7 +65,7 @@ const inOrder = (input: ToolUse['input']): ToolUse['input'] =>
     ...Object.entries(input).filter(([name]) => !FIRST.includes(name)),
   ]);
 
-/** The warning comes first, so that nobody allows unseen text without knowing. */
+/** The warning comes first, so that nobody allows hidden text without knowing. */
 function bounded(text: string): string {
   if (text.length <= MAX_DETAILS_LENGTH) return text;
   const cut = text.slice(0, MAX_DETAILS_LENGTH).toWellFormed();

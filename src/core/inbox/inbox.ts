@@ -15,7 +15,7 @@ import { type Ask, defaultOf, isSame, wordingOf } from './ask.ts';
 
 const MINUTE = 60_000;
 
-/** When an item expires. Always before the end of the asker's turn: the run must still get the answer and use it. */
+/** Deadline of an item. Always before the end of the asker's turn, so that the run can still use the answer. */
 export function deadlineOf(
   { minutes }: Pick<Ask, 'minutes'>,
   settings: HubSettings,
@@ -40,12 +40,12 @@ interface InboxPorts extends DeliveryPorts {
 }
 
 const MAX_OPEN_OF_RUN = 20;
-/** Newest closed items of a run that are searched for an answer it did not get. */
+/** Maximum number of a run's closed items that are searched for an answer that was not delivered. */
 const MAX_SEARCHED = 100;
 const ALL_ITEMS = 100_000;
 const RETRY_DELAY_MS = 5_000;
 
-/** Questions, approvals and permissions of agents, from the question until it is answered or closed. All of it is on disk. */
+/** Questions, approvals and permissions of agents, from asking to closing. Every change is stored on disk. */
 export class Inbox {
   private readonly ports: InboxPorts;
   /** The open items, oldest first. */
@@ -64,7 +64,7 @@ export class Inbox {
     this.delivered = new DeliveredAnswers(ports);
     this.alarms = new Alarms(ports.clock, id => this.expire(id));
     this.deadlines = new Deadlines(ports.clock);
-    // Memory follows the disk, before other listeners of the same event read it.
+    // Updates the memory from the stored events, before other listeners of the same event read it.
     ports.store.onEvents(events => {
       for (const { body, runId } of events)
         if (body.type === 'inbox.asked') this.add(body.item);
@@ -78,8 +78,8 @@ export class Inbox {
   }
 
   /**
-   * Opens an item. An equal question returns the earlier item if that is open, or if its answer was never delivered. Throws
-   * INVALID_INPUT, INVALID_TEXT, ANSWER_INVALID (of the default) and INBOX_FULL.
+   * Opens an item. For an equal question, returns the earlier item if it is still open, or if its answer was never
+   * delivered. Throws INVALID_INPUT, INVALID_TEXT, ANSWER_INVALID (for the default) and INBOX_FULL.
    */
   async ask(ask: Ask): Promise<InboxItem> {
     const wording = wordingOf(ask);
@@ -106,7 +106,9 @@ export class Inbox {
     });
   }
 
-  /** The first answer counts. Throws ANSWER_INVALID, INVALID_TEXT, ALREADY_ANSWERED and INBOX_UNKNOWN. */
+  /**
+   * Answers an item. The first answer counts. Throws ANSWER_INVALID, INVALID_TEXT, ALREADY_ANSWERED and INBOX_UNKNOWN.
+   */
   answer(id: InboxId, said: string, by: AnsweredBy): Promise<InboxItem> {
     return this.closeOpen(id, item => ({
       state: 'answered',
@@ -115,7 +117,10 @@ export class Inbox {
     }));
   }
 
-  /** The person will not answer. Where yes or no is asked, that is a no. Throws ALREADY_ANSWERED and INBOX_UNKNOWN. */
+  /**
+   * Declines an item: the person will not answer. For a yes-or-no question that means no. Throws ALREADY_ANSWERED and
+   * INBOX_UNKNOWN.
+   */
   decline(id: InboxId, by: AnsweredBy): Promise<InboxItem> {
     return this.closeOpen(id, ({ kind, fields }) =>
       kind === 'question' && fields.length === 0
@@ -124,12 +129,12 @@ export class Inbox {
     );
   }
 
-  /** Nobody waits for the answer any more. */
+  /** Withdraws an item, because nobody waits for its answer any more. */
   withdraw(id: InboxId, because: WithdrawnBecause): Promise<void> {
     return this.ifOpen(id, { state: 'withdrawn', withdrawnBecause: because });
   }
 
-  /** Resolves with the item once it is closed; with null when the signal fires first. Throws INBOX_UNKNOWN. */
+  /** Resolves with the item once it is closed, or with null when the signal aborts first. Throws INBOX_UNKNOWN. */
   async untilClosed(id: InboxId, signal: AbortSignal): Promise<InboxItem | null> {
     if (!this.items.has(id)) return this.stored(id);
     return once(this.closed, id, { signal }).then(
@@ -144,7 +149,7 @@ export class Inbox {
     return [...this.items.values()].filter(item => item.owner === owner && this.isBelow(item.runId, wanted));
   }
 
-  /** Whether this is the first notification of an open item to them. */
+  /** Returns whether this is the first notification about an open item for `whom`. */
   notify(id: InboxId, whom: string): boolean {
     if (!this.items.has(id) || this.isNotified(id, whom)) return false;
     this.notified.set(id, (this.notified.get(id) ?? new Set()).add(whom));
@@ -161,37 +166,42 @@ export class Inbox {
     return () => this.listeners.delete(listener);
   }
 
-  /** The asker gets the answer now. That it arrived is known when the run continues: until then it may ask again. */
+  /**
+   * Hands the answer to the asker. The answer has arrived for certain only when the run continues: until then the run
+   * may ask again.
+   */
   deliver(item: InboxItem): void {
     if (item.state !== 'open') this.delivered.add(item);
   }
 
-  /** The run continues, so it has its answers: an equal question is a new one from now on. Never rejects. */
+  /**
+   * Called when the run continues, so it has its answers: an equal question is a new one from now on. Never rejects.
+   */
   markResumed(runId: RunId): Promise<void> {
     return this.delivered.markResumed(runId);
   }
 
-  /** Nearest deadline first. */
+  /** Open items, nearest deadline first. */
   open(): InboxItem[] {
     return [...this.items.values()].sort((a, b) => a.deadlineAt - b.deadlineAt || a.createdAt - b.createdAt);
   }
 
-  /** Oldest first. */
+  /** Open items of a run, oldest first. */
   openOf(runId: RunId): InboxItem[] {
     return [...this.items.values()].filter(item => item.runId === runId);
   }
 
-  /** By its id or a unique prefix of it. Throws INBOX_UNKNOWN. */
+  /** Finds an item by its id or a unique prefix. Throws INBOX_UNKNOWN. */
   find(given: string): Promise<InboxItem> {
     return this.findAmong(given, {});
   }
 
-  /** Like `find`, among the items this run asked. */
+  /** Like `find`, among the items that this run asked. */
   askedBy(runId: RunId, given: string): Promise<InboxItem> {
     return this.findAmong(given, { runId });
   }
 
-  /** Like `find`, among the items this run has to answer. */
+  /** Like `find`, among the items that this run has to answer. */
   owned(owner: RunId, given: string): Promise<InboxItem> {
     return this.findAmong(given, { owner });
   }
@@ -201,12 +211,12 @@ export class Inbox {
     return this.ports.store.inboxItems(filter);
   }
 
-  /** Items that an earlier hub left open: withdrawn if the run is gone, expired if their time is up. */
+  /** Closes items that an earlier hub left open: withdrawn if the run is gone, expired if their deadline has passed. */
   async recover(): Promise<void> {
     const items = await this.ports.store.inboxItems({ state: 'open', limit: ALL_ITEMS });
     for (const item of items.toReversed()) this.add(item);
     for (const item of items) {
-      // The server's call ended with that hub.
+      // The call of the server ended with the earlier hub.
       const isOfServer = item.source !== null && item.kind !== 'permission';
       if (!this.ports.current(item.runId)) await this.withdraw(item.id, 'run_ended');
       else if (isOfServer) await this.withdraw(item.id, 'hub_ended');
@@ -241,7 +251,9 @@ export class Inbox {
     );
   }
 
-  /** The run that started it, if that can answer. A reviewed run cannot: it has no turn meanwhile. */
+  /**
+   * The run that started this one, if it can answer. A reviewed run cannot, because it has no turn during the review.
+   */
   private leadOf({ parentId, reviewOf }: Run): RunId | null {
     const lead = parentId === null || reviewOf !== null ? null : this.ports.current(parentId);
     return lead && !isEnd(lead.status) && lead.options.spawn ? lead.id : null;
@@ -273,7 +285,7 @@ export class Inbox {
     }
   }
 
-  /** The run that should answer has ended. */
+  /** Passes an item to the user, because the run that should answer has ended. */
   private passToUser(id: InboxId): Promise<void> {
     return this.queue.run(id, async () => {
       const item = this.items.get(id);
@@ -293,7 +305,7 @@ export class Inbox {
     return this.queue.run(id, async () => {
       const item = this.items.get(id);
       if (!item) throw alreadyClosed(await this.stored(id));
-      // On a busy machine the alarm may be late.
+      // Checked again, because on a busy machine the alarm may be late.
       if (this.timeLeft(item) <= 0) throw alreadyClosed(await this.closeItem(item, unanswered(item)));
       return this.closeItem(item, patchOf(item));
     });
@@ -348,7 +360,9 @@ const full = (runId: RunId, most: number): SquadError =>
     'INBOX_FULL',
     `Run ${runId} has ${most} questions open; it cannot ask more until some are answered`,
     {
-      suggestions: ['Ask with the { id } of an open question to wait for its answer, or continue without.'],
+      suggestions: [
+        'Call again with the `id` of an open question to wait for its answer, or continue without an answer.',
+      ],
     },
   );
 
@@ -356,14 +370,17 @@ interface DeliveryPorts {
   clock: Clock;
   store: Pick<Store, 'commit'>;
   warn(message: string, cause: unknown): void;
-  /** Called between the steps of a delivery, by name. */
+  /** Called by name between the steps of a delivery. */
   checkpoint(name: string): void;
 }
 
-/** After a hub died while delivering an answer, for this long an equal question counts as the same one. */
+/** After a hub died while delivering an answer, an equal question within this time counts as the same one. */
 const ASKED_AGAIN_MS = 120_000;
 
-/** Answers on their way to the run that asked. That one arrived is known when the run continues: until then it may ask again. */
+/**
+ * Answers that are being delivered to the run that asked. An answer has arrived for certain only when the run
+ * continues: until then the run may ask again.
+ */
 class DeliveredAnswers {
   private readonly ports: DeliveryPorts;
   private readonly items = new Map<RunId, Map<InboxId, InboxItem>>();
@@ -380,7 +397,7 @@ class DeliveredAnswers {
     this.ports.checkpoint('inbox:handed');
   }
 
-  /** Records that the agent has received the answers handed to it, because it is working again. Never rejects. */
+  /** Records that the agent has received its answers, because it is working again. Never rejects. */
   async markResumed(runId: RunId): Promise<void> {
     const items = [...(this.items.get(runId)?.values() ?? [])];
     if (items.length === 0) return;

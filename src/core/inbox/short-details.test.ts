@@ -11,7 +11,7 @@ test('what is to be allowed is shown line by line, with all in it to be seen', (
 test('what is cut off is counted, and it is said where all of it is', () => {
   const { text, hidden } = shortDetails({ ...permission, details: 'x'.repeat(1_500) });
   expect(hidden).toBe(500);
-  expect(text).toMatch(/^x{1000}… \(500 characters not shown: `squad inbox` or the web UI shows all/);
+  expect(text).toMatch(/^x{1000}… \(500 characters not shown: `squad inbox` and the web UI show/);
   expect(shortDetails({ kind: 'approval', question: 'x'.repeat(700), details: null })).toMatchObject({
     hidden: 100,
   });

@@ -23,14 +23,14 @@ interface Chosen {
   leftOut: LeftOut[];
 }
 
-/** Chooses the runs whose branches can be merged, of all these runs or of the named ones. Keeps their order. */
+/** Chooses the runs whose branches can be merged, from all of these runs or from the named ones. Keeps their order. */
 export function chooseCandidates(runs: readonly Run[], named: ReadonlySet<RunId> | null): Chosen {
   const chosen: Chosen = { candidates: [], leftOut: [] };
   const trees = Map.groupBy(runs, run => run.worktree?.path ?? run.id);
   for (const sharing of trees.values()) {
     const isNamed = sharing.some(({ id }) => named?.has(id));
     if (named && !isNamed) continue;
-    // A reviewer's branch is not meant to be merged.
+    // Skipped: the branch of a reviewer is not meant to be merged.
     if (!named && sharing.every(({ reviewOf }) => reviewOf !== null)) continue;
     const run = sharing.reduce((last, each) => (each.createdAt > last.createdAt ? each : last));
     const why = reasonAgainst(run, sharing, isNamed);
@@ -52,8 +52,8 @@ function reasonAgainst(run: Run, sharing: readonly Run[], isNamed: boolean): str
 }
 
 /**
- * Checkouts of the candidates' one repository: the caller's, and those that the runs were started in. `names` are those of the
- * repositories, in the order of the candidates.
+ * Checkouts of the repository that all candidates share: the caller's, and those in which the runs were started.
+ * `names` are the names of the repositories, in the order of the candidates.
  */
 export function checkoutsOf(
   candidates: readonly Candidate[],
@@ -63,13 +63,13 @@ export function checkoutsOf(
   const roots = [...new Set(candidates.map(({ worktree }) => worktree.repository))];
   if (new Set(names).size > 1)
     throw new SquadError('INVALID_INPUT', `These runs belong to several repositories: ${roots.join(', ')}`, {
-      suggestions: ['Name runs of one repository: squad integrate RUN…'],
+      suggestions: ['Name only runs of one repository: `squad integrate RUN…`.'],
     });
   const own = caller && caller.repository === names[0] ? [caller.root] : [];
   return [...new Set([...own, ...roots])] as [string, ...string[]];
 }
 
-/** The caller's choice, or the branch that all candidates started from. */
+/** The target branch: the caller's choice, or the branch that all candidates started from. */
 export function targetOf(candidates: readonly Candidate[], into: string | undefined): string {
   if (into !== undefined) return into;
   const targets = [...new Set(candidates.map(({ worktree }) => worktree.baseBranch))];
@@ -77,7 +77,7 @@ export function targetOf(candidates: readonly Candidate[], into: string | undefi
   if (targets.length === 1 && only) return only;
   const meant = targets.map(branch => branch ?? 'none').join(', ');
   throw new SquadError('INVALID_INPUT', `These runs started from different branches: ${meant}`, {
-    suggestions: ['Choose the target: --into BRANCH'],
+    suggestions: ['Choose the target branch with `--into BRANCH`.'],
   });
 }
 
@@ -89,22 +89,22 @@ type Named = NamedRun & Pick<Run, 'id' | 'title' | 'task'>;
 export const mergeMessage = (run: Named): string =>
   `${runName(run)}: ${aboutOf(run)}\n\nRun: ${run.id}\nRole: ${run.roleId ?? 'none'}\nEngine: ${run.engine}\n`;
 
-/** Message of the commit of work that an ended run left uncommitted. */
+/** Message for the commit of work that an ended run left uncommitted. */
 const uncommittedWorkMessage = (run: Named): string =>
   `Work of ${run.id}: ${aboutOf(run)}\n\nIt had ended without committing this.\n`;
 
 const aboutOf = (run: Named): string => oneLine(runSummary(run), MAX_SUMMARY_LENGTH);
 
-/** A candidate with the content of its branch, uncommitted work included. */
+/** A candidate with the content of its branch, including uncommitted work. */
 export interface Ready extends Candidate {
   runId: RunId;
-  /** Of its repository. */
+  /** Name of its repository. */
   name: string;
   endedAt: number | null;
   files: readonly string[];
   tip: string;
   move: BranchMove | null;
-  /** Why its work cannot be committed. */
+  /** Why its work cannot be committed; null if it can. */
   refusal: string | null;
 }
 
@@ -120,7 +120,7 @@ interface Asked {
   leftOut: LeftOut[];
 }
 
-/** Candidates with something to merge, and named ones. A run that was merged before is not reported again. */
+/** Candidates with something to merge, plus all named ones. An unnamed run that is already merged is left out. */
 export async function readyBranches(
   ports: ReadyPorts,
   candidates: readonly Candidate[],
@@ -166,7 +166,7 @@ async function uncommitted(
     return { move: await branches.prepareAll(worktree, uncommittedWorkMessage(run)), refusal: null };
   } catch (thrown) {
     if (!(thrown instanceof SquadError)) throw thrown;
-    // Without its folder there is nothing uncommitted.
+    // Without its folder there is no uncommitted work.
     if (thrown.code === 'WORKTREE_MISSING') return { move: null, refusal: null };
     if (thrown.code === 'UNCOMMITTABLE') return { move: null, refusal: thrown.message };
     throw thrown;

@@ -2,7 +2,7 @@ import { SquadError } from '../../schema/error.ts';
 import type { ChecklistItem, IntegrationPlan } from '../../schema/integration.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 
-/** The results of planning. */
+/** The facts that planning has found. */
 export type Facts = Pick<IntegrationPlan, 'branches' | 'check' | 'folder'> & {
   target: string;
   obstacles: readonly string[];
@@ -59,7 +59,7 @@ const item = (state: ChecklistItem['state'], what: string, note: string | null =
 
 type Blocked = NonNullable<IntegrationPlan['blocked']>;
 
-/** Why nothing can be merged, and what to do about it. Null: something can, or there is nothing to merge. */
+/** Why nothing can be merged, with the next step. Null: something can be merged, or there is nothing to merge. */
 export function blockedBy(facts: Facts): Blocked | null {
   const { branches, obstacles, untrustedCheck, check } = facts;
   const having = (wanted: string) => branches.filter(({ outcome }) => outcome === wanted);
@@ -103,7 +103,7 @@ function inTheWay({ target, folder, obstacles }: Facts): Blocked {
   return {
     code: 'TARGET_BLOCKED',
     message: `${target} cannot be moved: ${obstacles.join('; ')}`,
-    suggestions: [`Commit, stash or move away what is named${where}, then: squad integrate`],
+    suggestions: [`Commit, stash or remove these changes${where}, then run \`squad integrate\` again.`],
   };
 }
 
@@ -111,8 +111,8 @@ const untrusted = (file: string): Blocked => ({
   code: 'CHECK_FAILED',
   message: `The check in ${file} was not run: the file is not trusted, or has changed since`,
   suggestions: [
-    'Read the file, then: squad trust',
-    'Or skip the check: --no-check; or run another: --check "COMMAND"',
+    'Read the file, then run `squad trust`.',
+    'Or skip the check with `--no-check`, or run another with `--check "COMMAND"`.',
   ],
 });
 
@@ -124,28 +124,32 @@ function failed({ branches }: Facts, check: NonNullable<Facts['check']>): Blocke
     message: `The check failed on the merged result: ${describeEnd(check)}`,
     suggestions: [
       only
-        ? `See its output above, then: squad reply ${shellWord(only.runId)} "Fix what the check reports: …"`
-        : 'See its output above. `squad integrate RUN` tries one branch alone: that way you find the one that fails.',
+        ? `See its output above, then run \`squad reply ${shellWord(only.runId)} "Fix what the check reports: …"\`.`
+        : 'See its output above. `squad integrate RUN` tries one branch alone, so you can find the one that fails.',
     ],
   };
 }
 
-const AGAIN = 'Plan again: squad integrate. Nothing was merged.';
+const AGAIN = 'Run `squad integrate` again for a new plan. Nothing was merged.';
 
 export const branchMoved = (target: string, cause?: unknown): SquadError =>
-  new SquadError('BRANCH_MOVED', `${target} has moved since the plan was made`, {
+  new SquadError('BRANCH_MOVED', `The branch ${target} has moved since the plan was made`, {
     suggestions: [AGAIN],
     cause,
   });
 
 export const checkedOutOtherwise = (target: string): SquadError =>
-  new SquadError('TARGET_BLOCKED', `Another folder has ${target} checked out than when the plan was made`, {
-    suggestions: [AGAIN],
-  });
+  new SquadError(
+    'TARGET_BLOCKED',
+    `The branch ${target} is checked out in another folder now than when the plan was made`,
+    {
+      suggestions: [AGAIN],
+    },
+  );
 
 export const targetBlocked = (target: string, folder: string, obstacles: readonly string[]): SquadError =>
   new SquadError('TARGET_BLOCKED', `${target} is checked out at ${folder}: ${obstacles.join('; ')}`, {
-    suggestions: ['Commit, stash or move that away, then try again. Nothing was merged.'],
+    suggestions: ['Commit, stash or remove these changes, then try again. Nothing was merged.'],
   });
 
 export const planUnknown = (planId: string): SquadError =>

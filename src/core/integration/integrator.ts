@@ -18,7 +18,7 @@ import {
 } from './plan-integration.ts';
 
 export interface IntegratorPorts extends PlanPorts {
-  /** Runs that have not ended: their work trees stay. */
+  /** Runs that have not ended, whose work trees must stay. */
   liveRuns(): readonly Run[];
 
   checkpoint: Checkpoint;
@@ -29,7 +29,7 @@ export const Integrated = z.object({
   from: z.string(),
   to: z.string(),
   merged: z.array(z.object({ runId: RunId, branch: z.string(), commit: z.string() })),
-  /** Of the work trees that were to be removed. */
+  /** Result for each work tree that was to be removed. */
   removed: z.array(z.object({ runId: RunId, path: z.string(), kept: z.string().nullable() })),
   /** Warnings that the user should read afterwards. */
   notes: z.array(z.string()),
@@ -38,10 +38,13 @@ export type Integrated = z.infer<typeof Integrated>;
 
 type IntegrateIntent = Extract<Intent, { kind: 'integrate' }>;
 
-/** A plan is soon outdated: its branches move on. */
+/** Maximum number of stored plans; a plan is soon outdated, because branches move. */
 const MAX_PLANS = 20;
 
-/** Merges branches of runs: first a plan that changes nothing, then exactly that plan. One thing at a time. */
+/**
+ * Merges branches of runs: first makes a plan without changing anything, then carries out exactly that plan. Does one
+ * thing at a time.
+ */
 export class Integrator {
   readonly #ports: IntegratorPorts;
   readonly #plans = new Map<string, MadePlan>();
@@ -66,7 +69,10 @@ export class Integrator {
     });
   }
 
-  /** Throws PLAN_UNKNOWN, BRANCH_MOVED, TARGET_BLOCKED, GIT_FAILED; then the target is where it was. */
+  /**
+   * Carries out a plan. Throws PLAN_UNKNOWN, BRANCH_MOVED, TARGET_BLOCKED or GIT_FAILED, in which case the target has
+   * not moved.
+   */
   carryOut(planId: string, { remove }: { remove: boolean }): Promise<Integrated> {
     return this.#alone(async () => {
       await this.#recover();
@@ -93,7 +99,7 @@ export class Integrator {
         if (intent.kind === 'check') await this.#clear(intent);
         if (intent.kind === 'integrate') lines.push(...(await this.#settle(intent)));
       } catch (thrown) {
-        // One repository that cannot be reached must not block the others.
+        // A repository that cannot be read must not block the others.
         lines.push(
           `A merge or check in ${placeOf(intent)} is not finished yet: ${asSquadError(thrown).message}`,
         );
@@ -119,7 +125,7 @@ export class Integrator {
     const [repository, target, from, to] = [plan.repository!, plan.target!, plan.from!, plan.to!];
     const { commit, checkedOutAt } = await integration.target(repository, target);
     if (commit !== from) throw branchMoved(target);
-    // Somebody switched to it, or away from it, meanwhile.
+    // The branch was checked out, or switched away from, in the meantime.
     if (
       checkedOutAt.some(folder => folder !== repository) ||
       checkedOutAt.includes(repository) !== (plan.folder !== null)
@@ -132,7 +138,7 @@ export class Integrator {
     };
   }
 
-  /** The intent is on disk before git is touched, and closed in the transaction that records the merge. */
+  /** The intent is on disk before git changes anything, and is closed in the transaction that records the merge. */
   async #merge(intent: IntegrateIntent, { moves }: MadePlan): Promise<string[]> {
     const { store, branches, integration, checkpoint } = this.#ports;
     await store.commit({ intents: [intent], events: [] });

@@ -1,16 +1,16 @@
 import { z } from 'zod';
 import { RunId } from '../../schema/ids.ts';
 
-/** Files that one run has changed, by path from the root of its repository. */
+/** Files that one run has changed, as paths from the root of its repository. */
 export interface Touching {
   runId: RunId;
   files: readonly string[];
 }
 
 export const Overlap = z.object({
-  /** Files that more than one run has changed, those of most runs first. */
+  /** Files that more than one run has changed, sorted by the number of runs. */
   files: z.array(z.object({ path: z.string(), runs: z.array(RunId) })),
-  /** Runs that have changed the same files, those with most of them first. */
+  /** Pairs of runs that have changed the same files, sorted by the number of files. */
   pairs: z.array(z.object({ runs: z.tuple([RunId, RunId]), files: z.number() })),
 });
 export type Overlap = z.infer<typeof Overlap>;

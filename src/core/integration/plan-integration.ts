@@ -24,9 +24,9 @@ export interface CheckOrder {
   argv: [string, ...string[]];
   limitMs: number;
   env: Record<string, string>;
-  /** As for runs' work trees. */
+  /** Same set-up as for the work trees of runs. */
   setup: Omit<WorktreeSetup, 'logFile'> | null;
-  /** The check runs in this folder's counterpart in the work tree. */
+  /** The check runs in the folder of the work tree that corresponds to this one. */
   workspace: string;
   signal?: AbortSignal;
 }
@@ -62,7 +62,10 @@ async function runMergeCheck(
   }
 }
 
-/** Files that a check leaves are nobody's work, so they are not kept. False: the work tree is still there. */
+/**
+ * Removes the work tree of a check. Files in it are not kept, because they are nobody's work. False: the work tree is
+ * still there.
+ */
 export async function removeCheckTree(
   { worktrees, integration }: Pick<TryOutPorts, 'worktrees' | 'integration'>,
   tree: Worktree,
@@ -79,7 +82,7 @@ interface Orderable extends Touching {
 }
 
 /**
- * The best order to merge in: branches that share no files with others first, so that they are merged whatever happens to the
+ * The best merge order: branches that share no files with others first, so that they are merged whatever happens to the
  * rest; among equals, the run that ended first.
  */
 export function suggestedOrder<T extends Orderable>(runs: readonly T[]): T[] {
@@ -100,25 +103,25 @@ export interface PlanPorts extends TryOutPorts {
 }
 
 export interface PlanRequest {
-  /** All runs to choose from, with a work tree or not. */
+  /** All runs to choose from, with or without a work tree. */
   runs: readonly Run[];
-  /** Only these; null: all that have completed. */
+  /** Only these runs; null: all that have completed. */
   named: ReadonlySet<RunId> | null;
-  /** The caller's. */
+  /** The caller's checkout; null if it is in none. */
   checkout: Checkout | null;
   into?: string;
   order: 'suggested' | 'given';
-  /** Null: none is set. */
+  /** Null: no check is set. */
   check: CheckOrder | null;
   /** The config file whose check is ignored until the user trusts the file. */
   untrustedCheck: string | null;
-  /** About other ignored configuration. */
+  /** Warnings about other configuration that was ignored. */
   warnings: readonly string[];
-  /** False: the plan says that the check was not run, and cannot be approved if there is a check. */
+  /** False: the plan reports that the check was not run, and cannot be approved if there is a check. */
   runsCheck: boolean;
 }
 
-/** The plan that is shown, with what its approval needs. */
+/** The plan that is shown, with the data that carrying it out needs. */
 export interface MadePlan {
   plan: Omit<IntegrationPlan, 'planId'>;
   moves: { runId: RunId; worktree: Ready['worktree']; move: BranchMove }[];
@@ -137,7 +140,7 @@ export async function planIntegration(ports: PlanPorts, request: PlanRequest): P
   );
   const target = targetOf(ready, request.into);
   const { commit: from, checkedOutAt } = await integration.target(checkouts[0], target);
-  // Prefer the checkout that has the target checked out: its files have to follow.
+  // Prefers the checkout in which the target is checked out, because its files have to be updated.
   const repository = checkouts.find(root => checkedOutAt.includes(root)) ?? checkouts[0];
   const order = request.order === 'given' ? ready : suggestedOrder(ready);
   const mergeable = order.filter(({ refusal }) => refusal === null);

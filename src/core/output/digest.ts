@@ -4,7 +4,7 @@ export interface Sample {
   /** Empty when `head` is the whole text. */
   tail: string;
   bytes: number;
-  /** The call that reads the text from that byte on. */
+  /** Returns the call that reads the text from this byte on. */
   readOn?(offset: number): string;
 }
 
@@ -13,39 +13,45 @@ export const EMPTY: Sample = { head: '', tail: '', bytes: 0 };
 /** Length of a string in JSON, without quotes. */
 export const jsonLength = (text: string): number => JSON.stringify(text).length - 2;
 
-/** Share of a cut text that goes to its end: an agent reports its result last. */
+/** Share of a cut text that its end gets, because an agent reports its result last. */
 const TAIL_SHARE = 0.7;
 
 export interface Cut {
   text: string;
   truncated: boolean;
-  /** It is cut, and there was no room to say how to read the rest. */
+  /** True: the text is cut, and there was no room to say how to read the rest. */
   isUnmarked?: true;
 }
 
-/** Cuts texts so that together they take at most `budget` characters of JSON. Short texts stay whole, and the room they leave goes to the long ones. */
+/**
+ * Cuts texts so that together they have at most `budget` characters of JSON. Short texts stay whole, and the space they
+ * do not need goes to longer ones.
+ */
 export function fitToLength(samples: Sample[], budget: number): Cut[] {
   const wants = samples.map(sample => (sample.tail ? Number.POSITIVE_INFINITY : jsonLength(sample.head)));
   const shares = share(wants, Math.max(0, budget));
   return samples.map((sample, i) => cut(sample, shares[i] ?? 0));
 }
 
-/** The texts of one item in a list. `handles`: characters of JSON that the item needs in addition when a text is cut. */
+/** The texts of one item in a list. `handles`: additional characters of JSON that the item needs when a text is cut. */
 export interface TextItem {
   samples: Sample[];
   handles: number;
 }
 
-/** An item whose texts are cut keeps at least this many characters of each, on average. */
+/** Minimum number of characters that an item keeps of each cut text, on average. */
 const LEAST_TEXT = 300;
 
-/** Characters of JSON that an item needs at least: its whole texts if they are short, else a part and the handles. */
+/**
+ * Minimum number of characters of JSON that an item needs: its whole texts if they are short, otherwise a part and the
+ * handles.
+ */
 export const leastLength = ({ samples, handles }: TextItem): number =>
   Math.min(wholeLength(samples), LEAST_TEXT * samples.length + handles);
 
 /**
- * As `fitToLength`, for items that have handles only when one of their texts is cut: room for handles that are not needed goes
- * to the texts. An item that is whole at its least length stays whole.
+ * Like `fitToLength`, for items that have handles only when one of their texts is cut: space for unneeded handles goes
+ * to the texts. An item that is whole at its minimum length stays whole.
  */
 export function fitItems(items: TextItem[], budget: number): Cut[][] {
   const cuts: Cut[][] = items.map(({ samples }) =>
@@ -99,10 +105,10 @@ function share(wants: number[], budget: number): number[] {
 
 function cut(whole: Sample, budget: number): Cut {
   if (!whole.tail && jsonLength(whole.head) <= budget) return { text: whole.head, truncated: false };
-  // The offset of the gap is not known yet; no offset has more digits than the size.
+  // The offset of the gap is not known yet, so the longest possible one is assumed.
   const longMark = jsonLength(markOf(whole, whole.bytes));
-  // Where many texts share little room, text matters more than the call that reads the rest: the result names the call once for
-  // all.
+  // If many texts share little space, text matters more than the call that reads the rest; the result names that call
+  // once for all.
   const sample = budget < 2 * longMark ? { ...whole, readOn: undefined } : whole;
   const unmarked = whole.readOn && !sample.readOn && { isUnmarked: true as const };
   const room = budget - jsonLength(markOf(sample, sample.bytes));
@@ -117,7 +123,7 @@ function markOf({ bytes, readOn }: Sample, offset: number): string {
   return `\n[… left out, ${bytes} bytes in all${how} …]\n`;
 }
 
-/** The longest start of `text` that takes at most `budget` characters of JSON, never half a character. */
+/** The longest beginning of `text` with at most `budget` characters of JSON, never with half a character. */
 export function longestStart(text: string, budget: number): string {
   const start = (length: number) => text.slice(0, isLowSurrogate(text, length) ? length - 1 : length);
   return start(searchLength(text.length, length => jsonLength(start(length)) <= budget));
@@ -131,7 +137,7 @@ function longestEnd(text: string, budget: number): string {
   return end(searchLength(text.length, length => jsonLength(end(length)) <= budget));
 }
 
-/** The largest n in 0…max that holds, for a test that holds up to some n and not beyond. */
+/** The largest n in 0…max for which `holds` is true, by binary search. */
 function searchLength(max: number, holds: (n: number) => boolean): number {
   let low = 0;
   let high = max;

@@ -5,7 +5,7 @@ import { longestStart } from './digest.ts';
 
 const NEWEST = 'draft/2020-12';
 
-/** The drafts that MCP clients know, who check every answer again. Draft 7 only adds to draft 6. */
+/** Drafts of JSON Schema that MCP clients know, because they check every answer again. Draft 7 only extends draft 6. */
 const CHECKERS = {
   [NEWEST]: async () => (await import('ajv/dist/2020.js')).Ajv2020,
   'draft/2019-09': async () => (await import('ajv/dist/2019.js')).Ajv2019,
@@ -13,7 +13,10 @@ const CHECKERS = {
   'draft-06': async () => (await import('ajv')).Ajv,
 };
 
-/** The checker of the draft that the schema names (default: the newest). Loaded on first use: most runs have no schema. */
+/**
+ * The checker for the draft that the schema names (default: the newest). Loaded on first use, because most runs have no
+ * schema.
+ */
 async function checkerFor({ $schema = addressOf(NEWEST) }: JsonSchema) {
   const named = typeof $schema === 'string' ? $schema : '';
   const [, draft = ''] = /^https?:\/\/json-schema\.org\/(.+)\/schema#?$/.exec(named) ?? [];
@@ -29,10 +32,13 @@ const MAX_SHOWN_LENGTH = 200;
 const KNOWN = Object.keys(CHECKERS).map(addressOf).join(', ');
 
 const MAX_PROBLEMS = 5;
-/** Both take milliseconds on an idle machine. A backtracking pattern would take for ever, and everybody would wait for it. */
+/**
+ * Timeouts: both steps take milliseconds on an idle machine, but a backtracking pattern would never end and block all
+ * other work.
+ */
 const MAX_COMPILE_MS = 3_000;
 const MAX_CHECK_MS = 1_000;
-/** Compile time grows with the square of their number. */
+/** Maximum number of patterns, because the compile time grows with the square of their number. */
 const MAX_PATTERNS = 500;
 
 /** Why the schema is invalid, or null; and the names of unknown formats, which are not checked. */
@@ -62,7 +68,7 @@ async function faultOf(schema: JsonSchema, onUnknownFormat: (name: string) => vo
 export async function checkValue(schema: JsonSchema, value: unknown): Promise<string | null> {
   try {
     const check = await compile(schema);
-    // Only `true` is a match: a schema can be written so that the check returns a promise.
+    // Only `true` means a match: a schema can make the check return a promise.
     if (bounded(() => check(value), MAX_CHECK_MS) === true) return null;
     return problemsOf(check.errors ?? [], 'the answer');
   } catch (thrown) {
@@ -83,14 +89,14 @@ function problemsOf(problems: Problem[], whole: string): string {
   return words.join('; ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-/** The meta-schemas overlap, so several of them report the same problem. */
+/** Removes duplicates: the meta-schemas overlap, so several of them report the same problem. */
 const eachOnce = (problems: Problem[]): Problem[] => [
   ...new Map(
     problems.map(problem => [`${problem.instancePath} ${problem.message}`, problem] as const),
   ).values(),
 ];
 
-/** Strict mode rejects keywords that other programs add. */
+/** Not strict, because strict mode rejects keywords that other programs add. */
 const OPTIONS = { strict: false, allErrors: true, validateSchema: false, logger: false } as const;
 
 async function compile(schema: JsonSchema, onUnknownFormat: (name: string) => void = () => {}) {
@@ -118,14 +124,14 @@ function patternsIn(part: unknown): number {
   return Object.values(part).reduce((sum, each) => sum + patternsIn(each), own);
 }
 
-/** The checker was chosen by `$schema`, and knows it in one spelling only. */
+/** Removes `$schema`: the checker was already chosen by it, and accepts only one spelling. */
 function withoutDialect({ $schema, ...rest }: JsonSchema): JsonSchema {
   return rest;
 }
 
 const CALL = new Script('globalThis.__squadBounded()');
 
-/** Runs synchronous code and interrupts it when its time is up. */
+/** Runs synchronous code and interrupts it after the timeout. */
 function bounded<T>(act: () => T, timeout: number): T {
   const room = globalThis as { __squadBounded?: () => void };
   let result: { value: T } | null = null;
@@ -145,7 +151,10 @@ function errorText(thrown: unknown): string {
   return code === 'ERR_SCRIPT_EXECUTION_TIMEOUT' ? 'it takes too long' : (message ?? String(thrown));
 }
 
-/** A short schema can take seconds: backtracking patterns, recursive references. So none is checked in the hub's own thread. */
+/**
+ * A short schema can take seconds (backtracking patterns, recursive references), so no schema is checked in the hub's
+ * own thread.
+ */
 const ALWAYS = Number.POSITIVE_INFINITY;
 
 /** Why the schema is invalid, or null. Reports unknown formats, which are not checked. */
@@ -199,7 +208,7 @@ function valueIn(text: string): unknown {
 
 const FENCE = '```';
 
-/** Models often wrap a bare value in a code fence. */
+/** Removes a code fence, which models often put around a value. */
 function withoutFence(answer: string): string {
   const text = answer.trim();
   const open = text.indexOf('\n');

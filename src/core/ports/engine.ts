@@ -9,19 +9,22 @@ import type { Command } from './turns.ts';
 /** The content of an engine's output line, in a form that all engines share. */
 export type EngineEvent =
   | { type: 'text'; text: string }
-  /** A tool call begins. `edits`: it is meant to change a file. */
+  /** The start of a tool call. `edits`: the call is meant to change a file. */
   | { type: 'tool'; name: string; detail: string; edits?: boolean }
   | { type: 'tool_end'; name: string; ok: boolean; denied?: boolean }
-  /** Finished calls that were not reported one by one. */
+  /** Number of finished calls that were not reported one by one. */
   | { type: 'more_tools'; calls: number; failed: number }
-  /** Worth showing, but neither text of the agent nor a tool call: a retry, a denied permission. */
-  /** `retry`: the model's API failed and will be asked again. `isForResult`: it belongs into the result, not only into the log. */
+  /** An event that is worth showing but is neither text of the agent nor a tool call: a retry, a denied permission. */
+  /**
+   * `retry`: the model's API failed and will be called again. `isForResult`: the note belongs to the result, not only
+   * to the log.
+   */
   | { type: 'note'; text: string; retry?: ApiRetry; isForResult?: true }
   /** Usage of this turn so far; replaces earlier reports. Figures in `runningTotals` count from the beginning of the chat. */
   | { type: 'usage'; usage: Usage; runningTotals?: readonly UsageFigure[] }
   | { type: 'chat'; id: string }
   | { type: 'model'; model: string }
-  /** A whole message, from an engine whose conversations are stored. */
+  /** A complete message, from an engine whose conversations are stored. */
   | { type: 'message'; message: TraceMessage }
   | EngineEnd;
 
@@ -40,16 +43,19 @@ export type EngineFailure = AgentFailure | 'BUDGET_EXCEEDED' | 'CHAT_UNKNOWN';
 
 export interface ApiRetry {
   code: EngineFailure;
-  /** How long the engine waits before it asks again; null: it does not say. */
+  /** How long the engine waits before it retries; null: it does not say. */
   waitMs: number | null;
 }
 
 export type UsageFigure = 'input' | 'output' | 'cached' | 'costUsd';
 
-/** Reads the lines of one turn, first to last; may keep state. Never throws: unknown lines are ignored. */
+/** Reads the lines of one turn, in order; may keep state. Never throws: unknown lines are ignored. */
 export interface EngineReader {
   line(line: string): EngineEvent[];
-  /** A line was too long to read; `beginning` is its start. If the answer may have been in it, the reader must not report another text as the answer. */
+  /**
+   * Called for a line that was too long to read; `beginning` is its start. If the line may have contained the answer,
+   * the reader must not report another text as the answer.
+   */
   tooLong?(beginning: string): EngineEvent[];
   /** Called after the end of the process and its output. `file` reads the last 64 KiB of one of the turn's files; null: it is missing or empty. */
   finish?(exit: {
@@ -62,7 +68,7 @@ export interface EngineReader {
 export interface RunEndpoint {
   url: string;
   token: string;
-  /** The alternative to HTTP: a stdio server for this run. The token is in the file that its arguments name. */
+  /** Alternative to HTTP: a stdio server for this run. The token is in the file that its arguments name. */
   relay: { command: string; args: string[] };
 }
 
@@ -72,31 +78,31 @@ export const SQUAD_SERVER = 'squad';
 /** Files that an engine needs for its command. A dry run writes nothing. */
 export interface TurnFiles {
   path(name: string): string;
-  /** Readable by the user only. Returns the path. */
+  /** Writes a file that only the user can read. Returns its path. */
   write(name: string, content: string): Promise<string>;
-  /** A folder that the engine keeps for as long as the chat exists. */
+  /** A folder that the engine keeps as long as the chat exists. */
   chatFolder: string;
   writeInChat(name: string, content: string): Promise<string>;
 }
 
 export interface TurnInput {
   runId: RunId;
-  /** Empty for a bare prompt. */
+  /** Id of the role; empty for a run without a role. */
   roleId: string;
   task: string;
   prompt: string;
   promptFile: string;
   cwd: string;
-  /** The run's own work tree and the user's checkout it came from. */
+  /** The run's own work tree, and the user's checkout that it was created from. */
   worktree: Pick<Worktree, 'path' | 'repository'> | null;
   model: string | null;
   chatId: string | null;
-  /** False on the first turn of a chat. */
+  /** False in the first turn of a chat. */
   continues: boolean;
   env: Record<string, string>;
   options: RunOptions;
   timeoutMs: number;
-  /** Null: Squad cannot be reached over HTTP, and the agent works without it. */
+  /** Null: Squad cannot be reached over HTTP, so the agent works without its tools. */
   endpoint: RunEndpoint | null;
   files: TurnFiles;
 }
@@ -104,49 +110,53 @@ export interface TurnInput {
 /** A chat that a person takes over in a terminal. */
 export interface InteractiveInput {
   chatId: string;
-  /** The environment that its agent got. */
+  /** The environment that the agent had. */
   env: Record<string, string>;
   files: Pick<TurnFiles, 'chatFolder' | 'writeInChat'>;
 }
 
 export interface InteractiveCommand {
   argv: [string, ...string[]];
-  /** Additions to the environment that the agent got. */
+  /** Variables that are added to the environment of the agent. */
   env: Record<string, string>;
 }
 
 export interface Engine {
   /** Name in results and listings: `claude`, `scripted`, `template`, or the name of a custom engine. */
   id: string;
-  /** The command of one turn. Throws if it cannot be built. */
+  /** Builds the command of one turn. Throws if it cannot be built. */
   command(input: TurnInput): Promise<Command>;
   /**
-   * How a chat begins. `minted`: the engine takes an id of ours. `command`: a program prints the id as its last non-empty line.
-   * `reported`: the engine chooses one and reports it as an event. Null: the engine has no chats.
+   * How a chat begins. `minted`: the engine accepts an id that Squad chose. `command`: a program prints the id as its
+   * last non-empty line. `reported`: the engine chooses an id and reports it as an event. Null: the engine has no
+   * chats.
    */
   newChat:
     | { kind: 'minted'; mint(): string }
     | { kind: 'command'; command(input: TurnInput): Promise<Command> }
     | { kind: 'reported' }
     | null;
-  /** The engine's own interactive mode on a chat. Throws CHAT_UNKNOWN. Null: Squad knows of none. */
+  /**
+   * Command for the engine's interactive mode on a chat. Throws CHAT_UNKNOWN. Null: the engine has no such mode that
+   * Squad knows.
+   */
   interactive: ((input: InteractiveInput) => Promise<InteractiveCommand>) | null;
   /** The model in the engine's own configuration, for an engine whose events do not name it. Null: none is configured. */
   configuredModel?(input: TurnInput): string | null;
   /**
-   * For an engine whose usage counts from the beginning of a chat: a value that changes whenever the chat is used, also outside
-   * Squad. Null: the engine's record of the chat was not found.
+   * For an engine whose usage counts from the beginning of a chat: a value that changes whenever the chat is used, even
+   * outside Squad. Null: the engine's record of the chat was not found.
    */
   chatMark?(chat: { chatId: string; env: Record<string, string> }): Promise<string | null>;
-  /** Null: the output is plain text, and only the exit code tells how the turn ended. */
+  /** Null: the output is plain text, and only the exit code shows how the turn ended. */
   reader: (() => EngineReader) | null;
-  /** Lists for each limit in these options who enforces it. */
+  /** Lists who enforces each limit in these options. */
   policy(options: RunOptions): PolicyRule[];
-  /** Project files that the engine reads by itself, so that Squad does not send them too. */
+  /** Project files that the engine reads on its own, so that Squad does not send them too. */
   loadsItself: readonly string[];
   /** True: the engine passes Squad's own server to its agent. Otherwise no token is created. */
   wantsEndpoint: boolean;
-  /** True: the agent cannot work without this variable, so it gets the variable although the gateway uses it too. */
+  /** True: the agent cannot work without this variable, so it gets it even if the gateway uses the variable too. */
   needsVariable(name: string): boolean;
   /** True: the engine enforces an output schema itself. Otherwise the prompt asks for it. Squad checks the answer in either case. */
   takesSchema: boolean;
@@ -183,22 +193,22 @@ export interface LoginFile {
 
 export interface EngineChoice {
   spec: EngineSpec;
-  /** For the user: the engine was chosen because none is set, or its version is untested. */
+  /** Notes for the user: the engine was chosen because none is set, or its version is untested. */
   notes: string[];
 }
 
 export interface Engines {
   create(spec: EngineSpec): Engine;
-  /** The agent CLI of that name or command; null: not found. Throws ENGINE_TOO_OLD. */
+  /** Finds the agent CLI with that name or command; null: not found. Throws ENGINE_TOO_OLD. */
   find(nameOrCommand: string, env: Record<string, string>): Promise<InstalledCli | null>;
   /** All installed agent CLIs, in order of preference. */
   installed(env: Record<string, string>): Promise<InstalledCli[]>;
-  /** Whether a program of that CLI exists. Does not start it. */
+  /** Whether a program of that CLI exists. Does not start the program. */
   isPresent(cli: CliId, env: Record<string, string>): boolean;
-  /** All supported agent CLIs, in the same order. */
+  /** All supported agent CLIs, in order of preference. */
   clis(): CliFacts[];
   /**
-   * A stored spec with the program as it is now: it may have been updated, downgraded or removed since. Throws
+   * A stored spec with the current state of its program, which may have been updated, downgraded or removed. Throws
    * ENGINE_NOT_FOUND, ENGINE_NOT_EXECUTABLE or ENGINE_TOO_OLD.
    */
   refresh(spec: EngineSpec, env: Record<string, string>): Promise<EngineChoice>;

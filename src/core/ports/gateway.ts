@@ -5,28 +5,32 @@ import type { McpConfig, OwnServers } from '../../schema/mcp-config.ts';
 import type { Run } from '../../schema/run.ts';
 
 /**
- * `none`: there is no file. `trusted`: it is in force. `untrusted`: it is valid, but the user has not trusted this content,
- * so it has no effect. `invalid`: it cannot be read; the last valid configuration stays in force.
+ * `none`: there is no file. `trusted`: the file is in effect. `untrusted`: the file is valid, but the user has not
+ * trusted this content, so it has no effect. `invalid`: the file cannot be read; the last valid configuration stays in
+ * effect.
  */
 export const ConfigState = z.enum(['none', 'trusted', 'untrusted', 'invalid']);
 
-/** A workspace's `.squad/mcp-config.json` and what of it is in force. */
+/** A workspace's `.squad/mcp-config.json`, and the part of it that is in effect. */
 export interface ConfigInForce {
   file: string;
   state: z.infer<typeof ConfigState>;
   config: McpConfig | null;
-  /** For the user: why the file has no effect, what is wrong and where, which references lead nowhere. */
+  /**
+   * Warnings for the user: why the file has no effect, what is wrong and where, and references to things that do not
+   * exist.
+   */
   warnings: string[];
 }
 
 export interface McpConfigs {
-  /** Reads the file on the first call and watches it from then on. Never throws: errors are in the result. */
+  /** Reads the file on the first call and watches it from then on. Never throws: errors are part of the result. */
   of(workspace: string): Promise<ConfigInForce>;
-  /** The last result of `of`, without waiting; null before the first. */
+  /** The last result of `of`, without waiting; null before the first call. */
   known(workspace: string): ConfigInForce | null;
-  /** Watches the file for a run, also when nobody calls `of`. Returns a function that stops it. */
+  /** Watches the file for a run, even if nobody calls `of`. Returns a function that stops this. */
   keep(workspace: string): () => void;
-  /** Called after the configuration in force has changed. Returns a function that unsubscribes. */
+  /** Calls the listener after the configuration in effect has changed. Returns a function that unsubscribes. */
   onChange(listener: (workspace: string) => void): () => void;
   close(): void;
 }
@@ -35,9 +39,12 @@ export interface McpConfigs {
 export type Definition = Readonly<Record<string, unknown>> & { readonly name: string };
 
 export type PinState =
-  /** On the server's first list, or approved since. Agents may use it while its definition stays the same. */
+  /**
+   * The tool was on the server's first list, or was approved later. Agents may use it while its definition stays the
+   * same.
+   */
   | 'approved'
-  /** Added or changed after the first list: hidden from everybody until approved. */
+  /** The tool was added or changed after the first list: it is hidden until approved. */
   | 'pending'
   /** An entry of a tool list that matches no tool and that the user has confirmed. Its definition is only its name. */
   | 'confirmed';
@@ -51,7 +58,7 @@ export interface Pin {
   seenAt: number;
 }
 
-/** Identity of the server whose tools are pinned: workspace, server id, and a hash of how it is started or reached. */
+/** Identity of a server whose tools are pinned: workspace, server id, and a hash of how it is started or reached. */
 export interface PinKey {
   workspace: string;
   server: string;
@@ -59,7 +66,7 @@ export interface PinKey {
 }
 
 export interface PinStore {
-  /** Null: this server has never been listed. */
+  /** Pins of a server; null: the server was never listed. */
   pins(key: PinKey): Promise<Pin[] | null>;
   /** Replaces all pins of the server, or none. */
   savePins(key: PinKey, pins: Pin[]): Promise<void>;
@@ -69,25 +76,31 @@ export interface PinStore {
 export type AuditEntry = Omit<AuditRecord, 'seq' | 'at' | 'prev' | 'hash'>;
 
 export interface Audit {
-  /** Queued at once and written soon. Throws AUDIT_UNAVAILABLE when earlier entries could not be written. */
+  /**
+   * Queues the entry and returns; it is written soon. Throws AUDIT_UNAVAILABLE when earlier entries could not be
+   * written.
+   */
   append(entry: AuditEntry): void;
-  /** Throws what `append` would throw. Called before an action that has to be logged. */
+  /** Throws the error that `append` would throw. Called before an action that has to be logged. */
   check(): void;
   flush(): Promise<void>;
 }
 
 const UpstreamHealth = z.enum([
-  /** No run has needed it yet, or not for a while. */
+  /** No run has needed the server yet, or not for a while. */
   'idle',
   'starting',
   'up',
   /** A call timed out: the server gets no new calls until it has answered a probe. */
   'checking',
-  /** It failed while no call was waiting: it is started again after a short delay. */
+  /** The server failed while no call was waiting: it is started again after a short delay. */
   'retrying',
-  /** A call failed, or it kept failing: one attempt after the cool-down. */
+  /** A call failed, or the server kept failing: it is tried once after the cool-down. */
   'cooling',
-  /** It cannot be used as configured: a variable is not set, the program is missing, the address is refused, or the login failed. */
+  /**
+   * The server cannot be used as configured: a variable is not set, the program is missing, the address is refused, or
+   * the login failed.
+   */
   'unusable',
 ]);
 export type UpstreamHealth = z.infer<typeof UpstreamHealth>;
@@ -106,7 +119,7 @@ export const UpstreamStatus = z.object({
   retryAt: z.number().nullable(),
   /** The current error, without secrets. */
   fault: z.string().nullable(),
-  /** The last error since the server was first needed, also if it is over. */
+  /** The last error since the server was first needed, even if it is over. */
   lastFault: z.object({ message: z.string(), at: z.number() }).nullable(),
   pid: z.number().nullable(),
   era: z.enum(['legacy', 'modern']).nullable(),
@@ -118,10 +131,10 @@ export const UpstreamStatus = z.object({
   callsInFlight: z.number(),
   calls: z.number(),
   failures: z.number(),
-  /** Number of discarded messages that answered no request. */
+  /** Number of discarded messages that did not answer any request. */
   stray: z.number(),
   restarts: z.number(),
-  /** Definitions that are listed but hidden from everybody, with the reason; only the first few. */
+  /** Definitions that are listed but hidden from all runs, with the reason; only the first few. */
   refused: z.array(z.object({ name: z.string(), reason: z.string() })),
 });
 export type UpstreamStatus = z.infer<typeof UpstreamStatus>;
@@ -130,11 +143,11 @@ export type UpstreamStatus = z.infer<typeof UpstreamStatus>;
 export const SeenTool = z.object({
   server: z.string(),
   tool: z.string(),
-  /** Name that agents call it by. */
+  /** Name by which agents call the tool. */
   name: z.string(),
   description: z.string(),
   isVisible: z.boolean(),
-  /** Why it is hidden: `not in the server's tools`, `excluded`, `pending approval`… */
+  /** Why the tool is hidden: `not in the server's tools`, `excluded`, `pending approval`… */
   reason: z.string().nullable(),
 });
 export type SeenTool = z.infer<typeof SeenTool>;
@@ -143,7 +156,7 @@ export type SeenTool = z.infer<typeof SeenTool>;
 export const ServerFault = z.object({
   server: z.string(),
   fault: z.string(),
-  /** True: it is still starting, which is no error. */
+  /** True: the server is still starting, which is no error. */
   isStarting: z.boolean(),
 });
 export type ServerFault = z.infer<typeof ServerFault>;
@@ -159,15 +172,18 @@ export const PendingChange = z.object({
   kind: z.enum(['new', 'changed', 'unmatched', 'dangling']),
   hash: z.string(),
   seenAt: z.number(),
-  /** Lines that begin with `+`, `-` or a space. */
+  /** Lines of the diff, which begin with `+`, `-` or a space. */
   diff: z.array(z.string()),
 });
 export type PendingChange = z.infer<typeof PendingChange>;
 
-/** The gateway as people use it. */
+/** The gateway for the user: status, inspection and approval. */
 export interface GatewayAdmin {
   status(workspace: string | null): Promise<UpstreamStatus[]>;
-  /** All tools of the servers of this role, each with whether the role may use it. Starts servers that are not connected, within limits. */
+  /**
+   * All tools of the servers of this role, and whether the role may use each. Starts servers that are not connected,
+   * within limits.
+   */
   toolsOf(
     workspace: string,
     roleId: string | null,
@@ -176,18 +192,21 @@ export interface GatewayAdmin {
     env: Record<string, string>,
     roles?: readonly string[],
   ): Promise<{ tools: SeenTool[]; faults: ServerFault[] }>;
-  /** The same for the servers of a subagent's file. They are started for this call and stopped after it. */
+  /** Like `toolsOf`, for the servers of a subagent's file. They are started for this call and stopped after it. */
   toolsOfSubagent(
     /** Working directory of the servers. */
     directory: string,
     servers: OwnServers,
     env: Record<string, string>,
   ): Promise<{ tools: SeenTool[]; faults: ServerFault[] }>;
-  /** Tool names by server, also pending and confirmed ones. Servers that were never listed are absent. */
+  /** Tool names by server, including pending and confirmed ones. Servers that were never listed are absent. */
   knownTools(workspace: string): Promise<Record<string, string[]>>;
-  /** `roles`: ids of all roles of the workspace; absent: no role counts as missing. */
+  /** Pending changes. `roles`: ids of all roles of the workspace; absent: roles are not checked. */
   pending(workspace: string, roles?: readonly string[]): Promise<PendingChange[]>;
-  /** Approves pending changes of one server, of one tool, or all; with hashes, only those definitions. Returns what was approved. */
+  /**
+   * Approves pending changes of one server, of one tool, or all; with hashes, only those definitions. Returns the
+   * approved changes.
+   */
   approve(
     workspace: string,
     what: { server?: string; tool?: string; hashes?: readonly string[] },
@@ -200,7 +219,7 @@ export interface ForwardedRequest {
   signal: AbortSignal;
   /** Null: the agent did not ask for progress. */
   progress: ((update: { progress: number; total?: number; message?: string }) => void) | null;
-  /** The client behind this request, for servers that only this run uses; null: no client can be asked. */
+  /** The client that made this request, for servers that only this run uses; null: no client can be asked. */
   client: ForwardedClient | null;
   /** Capabilities that a modern client declared; passed to servers that only this run uses. */
   capabilities?: Readonly<Record<string, unknown>>;
@@ -208,21 +227,27 @@ export interface ForwardedRequest {
 
 export interface ForwardedClient {
   capabilities: Readonly<Record<string, unknown>>;
-  /** A request of the server to the client: sampling, elicitation, roots. */
+  /** Forwards a request of the server to the client: sampling, elicitation, roots. */
   ask(method: string, params: Record<string, unknown>, signal: AbortSignal): Promise<Record<string, unknown>>;
-  /** A log message of the server. */
+  /** Forwards a log message of the server. */
   tell(method: string, params: Record<string, unknown>): void;
 }
 
-/** The tools, resources and prompts of other servers that one run may use. Results are as on the wire; an error of the server is thrown unchanged. */
+/**
+ * The tools, resources and prompts of other servers that one run may use. Results have the format of the protocol; an
+ * error of the server is thrown unchanged.
+ */
 export interface GatewayView {
-  /** In a stable order. Waits briefly for servers that were never listed; those that come later cause a change notification. */
+  /**
+   * Tools in a stable order. Waits briefly for servers that were never listed; servers that are ready later cause a
+   * change notification.
+   */
   tools(): Promise<Definition[]>;
-  /** True: the name can only be a tool of another server. The run may still not be allowed to use it. */
+  /** True: the name can only belong to a tool of another server, which the run may still not be allowed to use. */
   takes(name: string): boolean;
-  /** True: the call needs no client to ask. False for servers that only this run uses. */
+  /** True: the call can be made without a client that answers questions. False for servers that only this run uses. */
   isPlain(name: string): boolean;
-  /** Null: the run has no such tool; the attempt is in the audit log. */
+  /** Calls a tool. Null: the run has no such tool; the attempt is in the audit log. */
   call(
     name: string,
     params: Record<string, unknown>,
@@ -230,7 +255,7 @@ export interface GatewayView {
   ): Promise<Record<string, unknown> | null>;
   resources(): Promise<Definition[]>;
   resourceTemplates(): Promise<Definition[]>;
-  /** Null: the run has no such resource. */
+  /** Reads a resource. Null: the run has no such resource. */
   readResource(
     uri: string,
     params: Record<string, unknown>,
@@ -242,23 +267,26 @@ export interface GatewayView {
     params: Record<string, unknown>,
     request: ForwardedRequest,
   ): Promise<Record<string, unknown> | null>;
-  /** Null: the reference is not to another server, or not one of this run's. */
+  /** Completes an argument. Null: the reference does not belong to another server, or not to one of this run. */
   complete(
     params: Record<string, unknown>,
     request: ForwardedRequest,
   ): Promise<Record<string, unknown> | null>;
-  /** Notice for the agent before it begins: unavailable servers and the alternatives of its role. Null: all servers are available. */
+  /**
+   * Notice for the agent before it begins: unavailable servers, and the alternatives of its role. Null: all servers are
+   * available.
+   */
   notice(): string | null;
 }
 
 export interface Gateway extends GatewayAdmin {
   /** Starts connecting the servers of a run before its agent starts, without waiting. Servers that only this run uses start when the agent first asks for them. */
   prepare(run: Run): void;
-  /** The same object for as long as the run lives; null: the workspace has no servers for it. */
+  /** The view of a run, the same object as long as the run lives; null: the workspace has no servers for it. */
   viewOf(run: Run): GatewayView | null;
-  /** Called when lists of a run may have changed. */
+  /** Calls the listener when lists of a run may have changed. */
   onChange(listener: (runId: RunId, what: 'tools' | 'resources' | 'prompts') => void): () => void;
-  /** After the end of a run: stops the servers that only this run used, and waits until they are gone. */
+  /** Called after the end of a run: stops the servers that only this run used, and waits until they are gone. */
   release(runId: RunId): Promise<void>;
   /** Stops every server, and waits until they are gone. */
   close(): Promise<void>;
@@ -271,7 +299,7 @@ export interface AuditFilter {
 }
 
 export interface AuditPage {
-  /** The newest that match, oldest first. */
+  /** The newest matching entries, oldest first. */
   entries: AuditRecord[];
   /** Number of lines that could not be parsed. */
   unreadable: number;

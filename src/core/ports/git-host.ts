@@ -5,7 +5,7 @@ export interface HostedRepository {
   owner: string;
   name: string;
   apiUrl: string;
-  /** Name of the Git remote it was found by. */
+  /** Name of the Git remote by which the repository was found. */
   remote: string;
   /** The push URL, without password or token. */
   url: string;
@@ -13,18 +13,18 @@ export interface HostedRepository {
 
 export interface GitHostAccess {
   token: string;
-  /** Set by the user for an Enterprise host. */
+  /** Address of the API, set by the user for an Enterprise host; null: GitHub's. */
   apiUrl: string | null;
-  /** For pushes: ssh agent, proxies. */
+  /** Environment for pushes: ssh agent, proxies. */
   env: Record<string, string>;
-  /** A shorter timeout than the default. */
+  /** Timeout, if it should be shorter than the default. */
   timeoutMs?: number;
 }
 
 export interface PullRequest {
   number: number;
   url: string;
-  /** It was already open. */
+  /** True: the pull request was already open. */
   existed: boolean;
 }
 
@@ -35,24 +35,30 @@ export interface CreatedIssue {
 
 /** GitHub, or a host with the same API. */
 export interface GitHost {
-  /** Throws REMOTE_MISSING, CONFIG_INVALID. */
+  /** Finds the repository of a folder. Throws REMOTE_MISSING and CONFIG_INVALID. */
   repository(folder: string, access: GitHostAccess): Promise<HostedRepository>;
-  /** Whether the commit changes anything in that branch (null: since the work tree began). Throws GIT_FAILED. */
+  /**
+   * Whether the commit changes anything compared to that branch (null: since the work tree was created). Throws
+   * GIT_FAILED.
+   */
   changesAnything(
     worktree: Worktree,
     commit: string,
     base: { branch: string; repository: HostedRepository } | null,
   ): Promise<boolean>;
-  /** Whether all commits from one to the other change only this file. Throws GIT_FAILED. */
+  /** Whether all commits between the two change only this file. Throws GIT_FAILED. */
   changesOnly(worktree: Worktree, way: { from: string; to: string }, path: string): Promise<boolean>;
-  /** Pushes the commit to the work tree's branch. Throws PUSH_REJECTED: it did not arrive; GITHUB_UNREACHABLE: it may have; GIT_FAILED. */
+  /**
+   * Pushes the commit to the work tree's branch. Throws PUSH_REJECTED (the commit did not arrive), GITHUB_UNREACHABLE
+   * (it may have arrived) or GIT_FAILED.
+   */
   push(
     worktree: Worktree,
     commit: string,
     repository: HostedRepository,
     access: GitHostAccess,
   ): Promise<void>;
-  /** The host's commit of the work tree's branch; null: it has no such branch. Throws like `push`. */
+  /** The commit of the work tree's branch on the host; null: the host has no such branch. Throws like `push`. */
   remoteTip(worktree: Worktree, repository: HostedRepository, access: GitHostAccess): Promise<string | null>;
   /** The open pull request of a branch. Throws like `openPullRequest`. */
   findPullRequest(
@@ -60,7 +66,10 @@ export interface GitHost {
     head: string,
     access: GitHostAccess,
   ): Promise<PullRequest | null>;
-  /** Returns the open one or creates one. Without a base it is for the default branch. Throws NOTHING_TO_PROPOSE, GITHUB_REFUSED, GITHUB_RATE_LIMITED, GITHUB_UNREACHABLE. */
+  /**
+   * Returns the open pull request of the branch, or creates one. Without a base, it is for the default branch. Throws
+   * NOTHING_TO_PROPOSE, GITHUB_REFUSED, GITHUB_RATE_LIMITED, GITHUB_UNREACHABLE.
+   */
   openPullRequest(
     repository: HostedRepository,
     ask: { head: string; base: string | null; title: string; body: string },

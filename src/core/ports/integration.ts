@@ -1,17 +1,20 @@
 import type { Worktree } from '../../schema/worktree.ts';
 
-/** Files that a work tree has changed since it left its base branch, committed or not; renamed files under both names. */
+/**
+ * Files that a work tree has changed since it was forked from its base branch, committed or not; renamed files under
+ * both names.
+ */
 export type Touched = { files: string[]; why: null } | { files: null; why: string };
 
 export interface BranchTip {
   tip: string;
-  /** All its commits are in the target. */
+  /** True: all its commits are in the target. */
   isMerged: boolean;
 }
 
 export interface Target {
   commit: string;
-  /** Roots of the work trees that have it checked out. */
+  /** Roots of the work trees in which the branch is checked out. */
   checkedOutAt: string[];
 }
 
@@ -22,7 +25,7 @@ export interface TrialBranch {
 }
 
 export type TrialOutcome =
-  /** The merge commit, and how many files it changes. */
+  /** Commit of the merge, and the number of files that it changes. */
   | { outcome: 'merged'; commit: string; files: number }
   | { outcome: 'nothing' }
   | { outcome: 'conflict'; files: string[]; messages: string[] };
@@ -30,11 +33,11 @@ export type TrialOutcome =
 export interface Trial {
   /** The last merge commit; the starting commit if nothing could be merged. */
   result: string;
-  /** In the order of the branches. */
+  /** Outcomes in the order of the branches. */
   outcomes: TrialOutcome[];
 }
 
-/** A branch that is to move to a commit, and the folder that has it checked out, if any. */
+/** A branch that is to move to a commit, and the folder in which it is checked out, if any. */
 export interface TargetMove {
   repository: string;
   target: string;
@@ -43,9 +46,9 @@ export interface TargetMove {
   folder: string | null;
 }
 
-/** Whether a folder can follow its branch to the new commit. */
+/** Whether a folder can be updated when its branch moves to the new commit. */
 export interface FolderFit {
-  /** Reasons why it cannot. */
+  /** Reasons why it cannot be updated. */
   obstacles: string[];
   warnings: string[];
 }
@@ -53,15 +56,15 @@ export interface FolderFit {
 /** Called between any two steps of a change, so that tests can end the process there. */
 export type Checkpoint = (name: string) => void;
 
-/** Merges the branches of runs. Runs nothing that the repository or the user configured. */
+/** Merges the branches of runs. Runs no program that the repository or the user configured. */
 export interface Integration {
-  /** In the order of the work trees. Never rejects. */
+  /** Changed files, in the order of the work trees. Never rejects. */
   touched(worktrees: readonly Worktree[]): Promise<Touched[]>;
-  /** All branches of runs. `isMerged` is about `into`; null: not checked. */
+  /** All branches of runs. `isMerged` tells whether a branch is merged into `into`; null: not checked. */
   tips(repository: string, into: string | null): Promise<Map<string, BranchTip>>;
-  /** Throws INVALID_INPUT if there is no such branch. */
+  /** The target branch. Throws INVALID_INPUT if there is no such branch. */
   target(repository: string, branch: string): Promise<Target>;
-  /** Merges one branch after another onto the result so far. Only creates objects that nothing refers to. */
+  /** Merges one branch after another onto the result so far. Creates only objects that nothing refers to. */
   trial(
     repository: string,
     onto: { commit: string; branch: string },
@@ -69,11 +72,14 @@ export interface Integration {
     signal?: AbortSignal,
   ): Promise<Trial>;
   fit(move: TargetMove): Promise<FolderFit>;
-  /** Returns warnings. Throws BRANCH_MOVED, TARGET_BLOCKED, GIT_FAILED; then `settle` says how far it got. */
+  /**
+   * Carries out a move and returns warnings. Throws BRANCH_MOVED, TARGET_BLOCKED or GIT_FAILED; then `settle` finds out
+   * how far it got.
+   */
   move(move: TargetMove, checkpoint: Checkpoint): Promise<string[]>;
-  /** After an interrupted move: completes it if the branch had moved. Idempotent. */
+  /** Called after an interrupted move: completes it if the branch had moved. Idempotent. */
   settle(move: TargetMove): Promise<{ moved: boolean; notes: string[] }>;
-  /** Removes the ref of a saved work tree that held no work. */
+  /** Removes the ref of a saved work tree that contained no work. */
   dropRef(repository: string, ref: string): Promise<void>;
 }
 
@@ -88,7 +94,7 @@ export interface CheckAsk {
 export interface CheckEnd {
   outcome: 'passed' | 'failed' | 'timeout' | 'not_started';
   exitCode: number | null;
-  /** The end of its output. */
+  /** End of the command's output. */
   output: string;
   durationMs: number;
 }

@@ -17,22 +17,27 @@ export interface OutputPage {
 
 /** A line of an output and its byte offset. */
 export const OutputPlace = z.object({
-  /** From 1; after the end the last line. Null: there is no output, or not found yet. */
+  /**
+   * Line number from 1; after the end, that of the last line. Null: there is no output, or the line was not found yet.
+   */
   line: z.number().nullable(),
   offset: z.number().nullable(),
-  /** Number of lines; null: not all of the output has been read. */
+  /** Number of lines; null: the output has not been read completely. */
   lines: z.number().nullable(),
-  /** False: the time was up. The next call continues from there. */
+  /** False: the time limit was reached; the next call continues from there. */
   isComplete: z.boolean(),
 });
 type OutputPlace = z.infer<typeof OutputPlace>;
 
 export interface OutputQuery {
   q: string;
-  /** Only the beginning of a long line is matched. Throws an error with code PATTERN_INVALID or PATTERN_TOO_SLOW. */
+  /**
+   * True: the text is a regular expression. Only the beginning of a long line is matched. Throws an error with code
+   * PATTERN_INVALID or PATTERN_TOO_SLOW.
+   */
   isRegex: boolean;
   isCaseSensitive: boolean;
-  /** Byte offset of a line. */
+  /** Byte offset of the line at which the search starts. */
   after: number;
   limit: number;
   budgetMs: number;
@@ -41,13 +46,12 @@ export interface OutputQuery {
 }
 
 export interface OutputMatches {
-  /** One per line. Lines count from 1 at `after`; colours are removed from the text. */
+  /** Matches, at most one per line. Lines count from 1 at `after`; colours are removed from the text. */
   matches: { line: number; offset: number; text: string; column: number }[];
   /** Byte offset to continue from; null: searched to the end. */
   next: number | null;
 }
 
-/** The files of a run: its prompt, its environment until its end, and the output of its turns. */
 /** A host that an agent in a sandbox asked for and was refused. */
 export interface RefusedHost {
   at: number;
@@ -57,6 +61,7 @@ export interface RefusedHost {
   why: 'not_listed' | 'private_address';
 }
 
+/** The files of a run: its prompt, its environment (until the run ends), and the output of its turns. */
 export interface RunFiles {
   /** Creates the folders of a new turn and writes its prompt. */
   prepare(turn: TurnRef, prompt: string): Promise<{ promptFile: string }>;
@@ -65,9 +70,12 @@ export interface RunFiles {
   refusedHosts(turn: TurnRef): Promise<RefusedHost[]>;
   /** Writes any other file of a turn, readable by the user only. Returns the path. */
   write(turn: TurnRef, name: string, content: string): Promise<string>;
-  /** Null: there is no such file. */
+  /** Null: the file does not exist. */
   read(turn: TurnRef, name: string): Promise<string | null>;
-  /** The last `limit` bytes of a file that the agent may have written, from the start of a character; null: missing or empty. */
+  /**
+   * The last `limit` bytes of a file that the agent may have written, beginning at a whole character; null: missing or
+   * empty.
+   */
   readEnd(turn: TurnRef, name: string, limit: number): Promise<string | null>;
   chatFolder(engine: string, chatId: string): string;
   writeInChat(engine: string, chatId: string, name: string, content: string): Promise<string>;
@@ -79,20 +87,23 @@ export interface RunFiles {
   nameChat(engine: string, before: string, chatId: string): Promise<void>;
   saveEnvironment(runId: RunId, env: Record<string, string>): Promise<void>;
   environment(runId: RunId): Promise<Record<string, string>>;
-  /** Values that only the gateway gets, not the agent. */
+  /** Stores values that only the gateway gets, not the agent. */
   saveVariables(runId: RunId, variables: Record<string, string>): Promise<void>;
   variables(runId: RunId): Promise<Record<string, string>>;
-  /** Removes the environment and the variables. */
+  /** Deletes the stored environment and variables. */
   dropEnvironment(runId: RunId): Promise<void>;
   outputPath(turn: TurnRef, stream: OutputStream): string;
-  /** For reading all of it; the caller closes it. `linked`: a symbolic or hard link could lead out of the run's folder. */
+  /**
+   * Opens an output for reading it completely; the caller closes it. `linked`: refused, because a symbolic or hard link
+   * could lead out of the run's folder.
+   */
   openOutput(turn: TurnRef, stream: OutputStream): Promise<FileHandle | 'absent' | 'linked'>;
   size(turn: TurnRef, stream: OutputStream): Promise<number>;
   /** Time of the last output; null: none yet. */
   wroteAt(turn: TurnRef): Promise<number | null>;
   /**
    * At most `limit` bytes from `offset`, cut at character boundaries; a negative offset counts from the end. With
-   * `isWholeLines` it starts and ends at line ends, unless a single line is longer than that.
+   * `isWholeLines` the page starts and ends at line ends, unless a single line is longer than the page.
    */
   page(
     turn: TurnRef,
@@ -102,12 +113,12 @@ export interface RunFiles {
     isWholeLines?: boolean,
   ): Promise<OutputPage>;
   lineAt(turn: TurnRef, stream: OutputStream, offset: number, budgetMs: number): Promise<OutputPlace>;
-  /** For a line after the end, the offset of the last line. */
+  /** Byte offset of a line; for a line after the end, that of the last line. */
   offsetOf(turn: TurnRef, stream: OutputStream, line: number, budgetMs: number): Promise<OutputPlace>;
   search(turn: TurnRef, stream: OutputStream, query: OutputQuery): Promise<OutputMatches>;
   /**
-   * Calls `onLine` with each complete line and its size as it is written. `stop` first reads what is left. A line of more than
-   * 8 MiB is skipped; `onLongLine` gets its beginning and size.
+   * Calls `onLine` with each complete line and its size as it is written. `stop` first reads the rest. A line of more
+   * than 8 MiB is skipped; `onLongLine` gets its beginning and size.
    */
   follow(
     turn: TurnRef,
@@ -117,17 +128,17 @@ export interface RunFiles {
   ): { stop(): Promise<void> };
   saveAnswer(runId: RunId, answer: string): Promise<void>;
   answer(runId: RunId): Promise<string | null>;
-  /** A structured answer that matches its schema. */
+  /** Stores a structured answer that matches its schema. */
   saveStructured(runId: RunId, value: unknown): Promise<void>;
   structured(runId: RunId): Promise<unknown>;
-  /** The run's rows as JSON, in case the database is lost. Ignored when the run has no folder. */
+  /** Stores the run's rows as JSON, in case the database is lost. Does nothing when the run has no folder. */
   saveRecord(runId: RunId, record: string): Promise<void>;
   record(runId: RunId): Promise<string | null>;
-  /** Every run that has a folder, and when the folder last changed. */
+  /** Every run that has a folder, and the time of the folder's last change. */
   list(): Promise<{ runId: RunId; changedAt: number }[]>;
-  /** Returns the number of bytes freed. */
+  /** Deletes the files of a run. Returns the number of bytes freed. */
   remove(runId: RunId): Promise<number>;
-  /** Every chat that has a folder. `chatId` is the id of the run for a run without a chat. */
+  /** Every chat that has a folder. For a run without a chat, `chatId` is the id of the run. */
   listChats(): Promise<{ engine: string; chatId: string; changedAt: number }[]>;
   removeChat(engine: string, chatId: string): Promise<number>;
 }
@@ -135,7 +146,7 @@ export interface RunFiles {
 /** Runs as read from their folders, without a database. */
 export interface RunSource {
   list(): Promise<{ runId: RunId; changedAt: number }[]>;
-  /** Null: there is none, or it cannot be read. */
+  /** Null: there is no record, or it cannot be read. */
   record(id: RunId): Promise<RunRecord | null>;
   /** The part of a run that can be restored without a record. Null: the run was never started, so nobody expects a result. */
   unrecorded(id: RunId, changedAt: number): Promise<RunRecord | null>;

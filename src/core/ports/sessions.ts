@@ -6,23 +6,23 @@ export type WindowedRun = NamedRun & Pick<Run, 'id' | 'title' | 'task' | 'worktr
 
 /** tmux sessions that show runs. No run depends on them, so no method rejects. */
 export interface Sessions {
-  /** Null: there is no tmux, or runs like this get no session. */
+  /** Name of the session; null: there is no tmux, or runs like this get no session. */
   nameOf(run: WindowedRun): string | null;
   /**
    * Name of the run's session, which is created if necessary; null: there is no tmux, or runs like this get no session.
-   * `isAskedFor`: the user asked for this one, so only the setting `off` prevents it.
+   * `isAskedFor`: the user requested this session, so only the setting `off` prevents it.
    */
   open(run: WindowedRun, isAskedFor?: boolean): Promise<string | null>;
-  /** Resolves when the session is gone. Its last lines stay readable a little longer. */
+  /** Resolves when the session is closed. Its last lines stay readable a little longer. */
   close(runId: RunId): Promise<void>;
   /** Closes sessions of runs that have ended. */
   sweep(isLive: (runId: RunId) => boolean): Promise<void>;
 }
 
-/** Terminal windows on the user's screen, which the environment identifies. */
+/** Terminal windows on the user's screen; the environment identifies the screen. */
 export interface Terminals {
-  /** The terminal program, or why there is none. */
+  /** The terminal program, or the reason why there is none. */
   find(env: Record<string, string>): { program: string; why: null } | { program: null; why: string };
-  /** Opens a window on this run. Rejects when no window was opened. */
+  /** Opens a window for this run. Rejects when no window was opened. */
   open(env: Record<string, string>, attach: { run: string; takesOver: boolean }): Promise<void>;
 }

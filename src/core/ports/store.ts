@@ -15,9 +15,9 @@ export interface Change {
   chats?: Chat[];
   reviews?: Review[];
   intents?: Intent[];
-  /** Ids of intents that were carried out or taken back. */
+  /** Ids of intents that were carried out or undone. */
   intentsDone?: string[];
-  /** Review rounds that a lineage may have instead of the setting; null: the setting applies again. */
+  /** Review rounds that a lineage may have, instead of those in the setting; null: the setting applies again. */
   reviewLimits?: { lineageId: RunId; limit: number | null }[];
   inbox?: InboxItem[];
   events: NewEvent[];
@@ -28,7 +28,7 @@ export interface InboxFilter {
   state?: InboxState;
   /** True: only closed items. */
   isSettled?: boolean;
-  /** Only items that this run was asked to answer. */
+  /** Only items that this run has to answer. */
   owner?: RunId;
   idPrefix?: string;
   limit: number;
@@ -37,11 +37,11 @@ export interface InboxFilter {
 export interface RunFilter {
   workspace?: string;
   squadId?: SquadId;
-  /** Only runs that this run started. */
+  /** Only child runs of this run. */
   parentId?: RunId;
   status?: Run['status'][];
   lineageId?: RunId;
-  /** Only runs with a work tree of their own. */
+  /** Only runs with their own work tree. */
   hasWorktree?: true;
   /** Only runs created before this time, for paging. */
   before?: number;
@@ -66,7 +66,7 @@ export interface EventFilter {
   /** Events of its runs and squads, and of the hub. */
   workspace?: string;
   limit: number;
-  /** Newest first (default: oldest first). */
+  /** True: newest first (default: oldest first). */
   reverse?: boolean;
 }
 
@@ -78,43 +78,49 @@ export interface FiguresFilter {
 }
 
 export interface Store extends BoardStore {
-  /** Changes are applied in order, several to a transaction. Resolves when this one is on disk. */
+  /** Applies changes in order, several in one transaction. Resolves when this change is on disk. */
   commit(change: Change): Promise<void>;
   /**
-   * Resolves when the records of these runs are in their folders too. Those of `now` (default: all of them) are written at once,
-   * the others with the next commit about each, or a moment later.
+   * Resolves when the records of these runs are written to their folders too. Those in `now` (default: all) are written
+   * at once, the others with the next commit about each, or a moment later.
    */
   recorded?(ids: readonly RunId[], now?: readonly RunId[]): Promise<void>;
   squad(id: SquadId): Promise<Squad | null>;
   run(id: RunId): Promise<Run | null>;
-  /** Newest first; the runs of a squad in member order. */
+  /** Runs, newest first; the runs of a squad in member order. */
   runs(filter: RunFilter): Promise<Run[]>;
   /** Every run that has not ended, oldest first. */
   liveRuns(): Promise<Run[]>;
-  /** Runs that have not ended and were asked to stop, in this turn or an earlier one. */
+  /** Runs that have not ended and have a request to stop, in this turn or an earlier one. */
   runsAskedToStop(): Promise<Set<RunId>>;
-  /** First to last. */
+  /** Turns of a run, first to last. */
   turns(runId: RunId): Promise<Turn[]>;
   chat(id: string): Promise<Chat | null>;
   review(id: ReviewId): Promise<Review | null>;
-  /** Oldest first. */
+  /** Reviews, oldest first. */
   reviews(filter: ReviewFilter): Promise<Review[]>;
-  /** Lineages with reviews that have a run which has not ended. */
+  /** Lineages with reviews and at least one run that has not ended. */
   reviewedLineages(): Promise<RunId[]>;
   reviewLimit(lineageId: RunId): Promise<number | null>;
   inboxItem(id: InboxId): Promise<InboxItem | null>;
-  /** Newest first. */
+  /** Items, newest first. */
   inboxItems(filter: InboxFilter): Promise<InboxItem[]>;
-  /** Intents that were neither carried out nor taken back, oldest first. */
+  /** Intents that were neither carried out nor undone, oldest first. */
   intents(): Promise<Intent[]>;
   events(filter: EventFilter): Promise<Event[]>;
   /** Run and squad ids that begin with `prefix` (with or without `run_` / `squad_`), newest first. */
   idsLike(prefix: string, limit: number): Promise<string[]>;
   /** Ids of the newest runs and squads, for suggestions. */
   recentIds(limit: number): Promise<string[]>;
-  /** Known cost of the runs created between these times, to the quarter of an hour, or of a squad. Reads no runs for the first. */
+  /**
+   * Known cost of the runs created between these times (to the quarter of an hour), or of a squad. The first reads no
+   * rows of runs.
+   */
   spent(filter: { since?: number; until?: number; squadId?: SquadId }): Promise<number>;
-  /** Sums of the runs created from `since` until before `until`, or of a squad. In pages, so that others get their turn. */
+  /**
+   * Sums over the runs created from `since` until before `until`, or over a squad. Returned in pages, so that other
+   * work gets its turn.
+   */
   figures(filter: FiguresFilter): AsyncIterable<RunSums[]>;
   /** Squads with the highest stored cost, then those with the most runs. */
   dearestSquads(filter: Omit<FiguresFilter, 'squadId'>, limit: number): Promise<SquadId[]>;
@@ -123,11 +129,11 @@ export interface Store extends BoardStore {
   /** Runs that ended at this time or later. */
   endedSince(since: number, limit: number): Promise<Run[]>;
   countEndedBefore(before: number): Promise<number>;
-  /** Oldest first. */
+  /** Runs that ended before this time, oldest first. */
   endedBefore(before: number, limit: number): Promise<Run[]>;
   /** Removes these runs with their events and inbox items, and squads and chats that no other run refers to. */
   forget(runIds: RunId[]): Promise<void>;
-  /** Called after each commit with its numbered events. Returns a function that unsubscribes. */
+  /** Calls the listener after each commit with its numbered events. Returns a function that unsubscribes. */
   onEvents(listener: (events: Event[]) => void): () => void;
   /** Resolves when everything committed so far is on disk. */
   flush(): Promise<void>;
@@ -142,7 +148,10 @@ export interface BoardFilter {
 }
 
 export interface EndedFilter extends BoardFilter {
-  /** `failed`: failed within a day before `at` and was not retried or continued by then; `done`: all others. At any time: `failed_ever` and `never_failed`. */
+  /**
+   * `failed`: the run failed within a day before `at` and was not retried or continued by then; `done`: all others.
+   * `failed_ever` and `never_failed` have no time limit.
+   */
   part: 'failed' | 'done' | 'failed_ever' | 'never_failed';
   at: number;
   /** Only runs that follow this one, for paging. */
@@ -152,29 +161,32 @@ export interface EndedFilter extends BoardFilter {
 
 /** Queries for the lists of runs that people see. */
 export interface BoardStore {
-  /** Newest first. */
+  /** Ended runs, newest first. */
   endedRuns(filter: EndedFilter): Promise<Run[]>;
   countEnded(filter: BoardFilter, at: number): Promise<{ failed: number; done: number }>;
   /** Runs that completed with an error within a week before `at` and were not retried or continued since, newest first. */
   leftWithError(filter: BoardFilter, at: number): Promise<Run[]>;
   /** Runs that have not ended. */
   liveIds(filter: BoardFilter): Promise<Set<RunId>>;
-  /** Of these ended runs, those that were retried or continued after their end. */
+  /** Which of these ended runs were retried or continued after their end. */
   takenUp(ids: readonly RunId[]): Promise<Set<RunId>>;
-  /** Of ended runs created since then. Null: no cost was reported. `unreported`: started runs of unknown cost. */
+  /**
+   * Cost of ended runs created since then. Null: no cost was reported. `unreported`: number of started runs with
+   * unknown cost.
+   */
   spending(since: number): Promise<{ costUsd: number | null; isEstimated: boolean; unreported: number }>;
-  /** Every workspace with runs, the most recently used first. */
+  /** Every workspace with runs, most recently used first. */
   workspaces(): Promise<{ path: string; runs: number; lastRunAt: number }[]>;
-  /** First to last within each run. */
+  /** Turns of these runs, first to last within each run. */
   turnsOf(ids: readonly RunId[]): Promise<Turn[]>;
   /** Number of the newest event; 0: there is none. */
   lastEvent(): Promise<number>;
 }
 
-/** A message and its place. Messages may be stored out of order and repeatedly. */
+/** A message and its position. Messages may be stored out of order and repeatedly. */
 export interface PlacedMessage extends StoredMessage {
   turn: number;
-  /** Within the turn, from 0. */
+  /** Position within the turn, from 0. */
   position: number;
 }
 
@@ -182,7 +194,7 @@ export interface PlacedMessage extends StoredMessage {
 export interface Conversation {
   runId: RunId;
   label: string;
-  /** Null: the run is no call of a subagent. */
+  /** Null: the run is not a call of a subagent. */
   subagent: string | null;
   startedAt: number;
   messages: number;
@@ -199,13 +211,13 @@ export interface ConversationFilter {
 }
 
 export interface MessageStore {
-  /** In any order, repeatedly: messages that are stored already do not change. */
+  /** Stores messages, in any order and repeatedly: messages that are already stored do not change. */
   saveMessages(messages: readonly PlacedMessage[]): Promise<void>;
-  /** In the order of the conversation. */
+  /** Messages in the order of the conversation. */
   messages(runId: RunId, page: { skip: number; limit: number }): Promise<StoredMessage[]>;
   message(runId: RunId, id: string): Promise<StoredMessage | null>;
   countMessages(runId: RunId): Promise<number>;
-  /** Newest first. */
+  /** Conversations, newest first. */
   conversations(filter: ConversationFilter): Promise<Conversation[]>;
   /** Names of subagents that have conversations. */
   talkers(): Promise<string[]>;
@@ -231,17 +243,20 @@ export interface TextHit {
 }
 
 export interface TextHits {
-  /** Best first. */
+  /** Hits, best first. */
   hits: TextHit[];
   total: number;
-  /** `all`: each hit has every word. `some`: no document has every word, these have at least one. `part`: the words as parts of other words. */
+  /**
+   * `all`: each hit contains every word. `some`: no document contains every word; the hits contain at least one.
+   * `part`: the words occur as parts of other words.
+   */
   match: 'all' | 'some' | 'part';
 }
 
 export interface TextSearch {
   /**
-   * Indexes the documents of a key, unless this revision is indexed already. Searches for other keys continue meanwhile.
-   * Documents beyond the size limits are left out.
+   * Indexes the documents of a key, unless this revision is already indexed. Searches for other keys continue during
+   * that. Documents beyond the size limits are left out.
    */
   index(key: string, revision: string, documents: () => Iterable<TextDocument>): Promise<void>;
   /** Accepts any text: words, "phrases", prefixes*. Null: the query has no words. */

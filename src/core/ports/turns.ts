@@ -5,7 +5,7 @@ import type { NetworkAccess } from '../../schema/sandbox.ts';
 /** A program to start, without a shell. */
 export interface Command {
   argv: [string, ...string[]];
-  /** File for standard input; null: /dev/null. */
+  /** File for standard input; null: /dev/null is used. */
   stdin: string | null;
   env: Record<string, string>;
 }
@@ -47,35 +47,35 @@ export interface TurnStart extends TurnRef {
 }
 
 export interface TurnEnd {
-  /** As a shell reports it: 128 + n for signal n. Null: nobody saw the exit. */
+  /** Exit code as a shell reports it: 128 + n for signal n. Null: the exit was not observed. */
   exitCode: number | null;
-  /** The shell's own message when it could not start the program. */
+  /** Message of the shell when it could not start the program; null if it could. */
   spawnError: string | null;
-  /** Processes that the agent left behind and Squad ended; empty after a stop, which ends all of them. */
+  /** Processes that the agent left behind and Squad terminated; empty after a stop, which terminates all of them. */
   leftovers: Leftover[];
-  /** When the wrapper saw the exit, or when the turn was found gone. */
+  /** Time at which the wrapper observed the exit, or at which the turn was found gone. */
   endedAt: number;
 }
 
 export interface LiveTurn {
   pid: number;
-  /** Resolves when the exit was seen or the whole process tree is proven gone. Never rejects. */
+  /** Resolves when the exit was observed or the whole process tree is proven gone. Never rejects. */
   ended: Promise<TurnEnd>;
   /** Sends TERM, then KILL after the grace period, to every process of the turn. Idempotent. */
   stop(graceMs: number): void;
-  /** Reads the process table, which is slow: only for turns without recent output. */
+  /** Reads the process table, which is slow, so it is only for turns without recent output. */
   processStats(): Promise<ProcessStats>;
 }
 
-/** State of a turn's processes at one moment, without the wrapper. */
+/** State of a turn's processes at one moment, excluding the wrapper. */
 export interface ProcessStats {
-  /** The agent's own process exists and is no zombie. */
+  /** True: the agent's own process exists and is no zombie. */
   alive: boolean;
-  /** Stopped by a signal: SIGSTOP, or a terminal that it may not use. */
+  /** True: stopped by a signal such as SIGSTOP, or because it used a terminal that it may not use. */
   stopped: boolean;
-  /** CPU time of all of them, and of their children that have been waited for. */
+  /** CPU time of all processes, including children that have been waited for. */
   cpuMs: number;
-  /** Bytes read and written; null: the system does not say. */
+  /** Bytes read and written; null: the system does not report it. */
   ioBytes: number | null;
   processes: number;
 }
@@ -84,9 +84,9 @@ export interface ProcessStats {
 export type FoundTurn =
   | { state: 'live'; turn: LiveTurn; startedAt: number }
   | { state: 'ended'; end: TurnEnd; startedAt: number }
-  /** The wrapper never started the agent: safe to start. */
+  /** The wrapper never started the agent, so it is safe to start the turn. */
   | { state: 'never_started' }
-  /** It was started; neither a process nor an exit record is left. */
+  /** The turn was started, but neither a process nor an exit record is left. */
   | { state: 'gone'; end: TurnEnd; startedAt: number };
 
 /** Why turns cannot be confined on this machine. */
@@ -101,9 +101,12 @@ export interface TurnOptions {
 }
 
 export interface Executor {
-  /** Throws SPAWN_FAILED when not even the wrapper can be started. */
+  /** Starts a turn. Throws SPAWN_FAILED when not even the wrapper can be started. */
   start(turn: TurnStart, options: TurnOptions): Promise<LiveTurn>;
-  /** Cheap. False: no wrapper has taken the folder and none that could is alive, so `find` would return `never_started`. */
+  /**
+   * A cheap check. False: no wrapper has claimed the folder and none that could is running, so `find` would return
+   * `never_started`.
+   */
   hasBegun(turn: TurnRef): Promise<boolean>;
   find(turn: TurnRef, options: TurnOptions): Promise<FoundTurn>;
   /** Null: a turn with this network can be confined. Proven once per process, then cheap. `start` refuses what has a problem. */

@@ -15,43 +15,49 @@ import type { EngineChoice } from './engine.ts';
 export interface Caller {
   client: string | null;
   cwd: string | null;
-  /** `--workspace`, or the header of an HTTP request. */
+  /** Value of `--workspace`, or of the header of an HTTP request. */
   workspace: string | null;
   env: Record<string, string>;
-  /** The roots of its MCP client, used when nothing else names the workspace. */
+  /** Roots of the MCP client, used when nothing else names the workspace. */
   roots?: readonly string[];
-  /** The run that the caller belongs to; null: the user. */
+  /** The run to which the caller belongs; null: the user. */
   parent: RunIdentity | null;
 }
 
-/** One workspace as one caller sees it, read anew for each call. */
+/** One workspace as one caller sees it, read again for each call. */
 export interface Workspace {
   root: string;
-  /** Notes for the caller about how it was chosen. */
+  /** Notes for the caller about how the workspace was chosen. */
   notes: readonly string[];
   config: Config;
   rolesFolder: { folder: string; reason: string };
-  /** Settings that came with the repository and are not trusted yet. */
+  /** Settings that came with the repository and have no effect, because they are not trusted. */
   ignored: IgnoredSetting[];
   roles(): Promise<Role[]>;
-  /** Throws ROLE_UNKNOWN or ROLE_INVALID. */
+  /** Finds a role. Throws ROLE_UNKNOWN or ROLE_INVALID. */
   role(id: string): Promise<Role>;
   /**
-   * The engine of that name. With null the configured engine, or the first usable agent CLI if none is configured. Never falls
-   * back to another: throws ENGINE_NOT_SET, ENGINE_UNKNOWN, ENGINE_NOT_TRUSTED, ENGINE_NOT_FOUND, ENGINE_NOT_EXECUTABLE or
-   * ENGINE_TOO_OLD.
+   * The engine with this name; null: the configured engine, or the first usable agent CLI if none is configured. Never
+   * falls back to another: throws ENGINE_NOT_SET, ENGINE_UNKNOWN, ENGINE_NOT_TRUSTED, ENGINE_NOT_FOUND,
+   * ENGINE_NOT_EXECUTABLE or ENGINE_TOO_OLD.
    */
   engine(name: string | null, env: Record<string, string>): Promise<EngineChoice>;
   /** A JSON Schema from a file in the workspace. Throws SCHEMA_INVALID. */
   outputSchema(file: string): Promise<JsonSchema>;
-  /** Context from the project's files, without those that the engine reads itself. Throws CONTEXT_MISSING. */
+  /** Context from the project's files, except those that the engine reads itself. Throws CONTEXT_MISSING. */
   context(wanted: true | string[], loadedByEngine: readonly string[]): Promise<Context>;
   /** The agent's working directory: absolute, links resolved, inside the workspace (or `within` instead) or an allowed root. */
   directory(cwd: string | undefined, within?: string): Promise<string>;
-  /** A file that Squad keeps up to date, in `.squad/`, or in Squad's home for a workspace without that folder; null: none yet. */
+  /**
+   * A file that Squad keeps up to date in `.squad/`, or in Squad's home for a workspace without that folder; null: it
+   * does not exist yet.
+   */
   teamFile(name: 'IAC.md' | 'CONTEXT.md'): Promise<string | null>;
   team: TeamMemory;
-  /** Files of the workspace that have no effect, or not all of it, until they are trusted; with roles: those that runs of these roles would use. */
+  /**
+   * Files of the workspace that have no or only a partial effect until they are trusted; with roles, those that runs of
+   * these roles would use.
+   */
   untrusted(roles?: readonly string[]): Promise<string[]>;
 }
 
@@ -65,13 +71,13 @@ export interface Workspaces {
   open(caller: Caller): Promise<Workspace>;
   /** True: only the roots of the client can tell which workspace it means. */
   needsRoots(caller: Caller): Promise<boolean>;
-  /** Throws WORKSPACE_UNSET or WORKSPACE_REFUSED. */
+  /** Root folder of the workspace. Throws WORKSPACE_UNSET or WORKSPACE_REFUSED. */
   root(caller: Caller): Promise<string>;
-  /** True also when the folder cannot be checked. */
+  /** Whether the folder exists; also true when that cannot be checked. */
   isThere(root: string): Promise<boolean>;
-  /** Removes the team files in Squad's home of all other workspaces. */
+  /** Removes the team files in Squad's home for all workspaces except these. */
   keepTeamFilesOf(roots: readonly string[]): Promise<void>;
-  /** Templates of the workspace, the user and Squad itself; without a workspace those of the other two. */
+  /** Templates of the workspace, the user and Squad; without a workspace only those of the user and Squad. */
   templates(caller: Caller, kind: 'tool' | 'prompt'): Promise<AgentTemplate[]>;
   /** The environment of this caller's agents. `keep`: variables that would otherwise be removed because they belong to another session. */
   environment(caller: Caller, keep?: string[]): Promise<Record<string, string>>;
@@ -84,16 +90,16 @@ export interface TeamAgent {
 }
 
 /**
- * Team files in `.squad`, which people and other programs edit too. They are read anew on each call. Problems become notes and
- * never errors; without the folder everything is empty, and a note says so.
+ * Team files in `.squad`, which people and other programs edit too. They are read again on each call. Problems become
+ * notes, never errors; without the folder everything is empty, and a note says so.
  */
 export interface TeamMemory {
   /** True: there is a roster, a decisions file or a backlog. */
   hasFiles(): Promise<boolean>;
   roster(): Promise<Roster>;
-  /** `revision` changes with every change of the files. */
+  /** The decisions; `revision` changes whenever the files change. */
   decisions(): Promise<Decisions & { revision: string }>;
-  /** `revision` changes with every change of the file. */
+  /** The backlog; `revision` changes whenever the file changes. */
   backlog(): Promise<Backlog & { revision: string }>;
   /**
    * Changes one item and nothing else in the file; with a revision, only if the file still has that revision. Throws
@@ -101,9 +107,9 @@ export interface TeamMemory {
    */
   changeBacklog(edit: BacklogEdit, revision: string | null): Promise<{ number: number; title: string }>;
   agents(): Promise<TeamAgent[]>;
-  /** Null: no agent of that name, or it has no charter. */
+  /** Charter of an agent; null: there is no agent with that name, or it has no charter. */
   charter(name: string): Promise<string | null>;
-  /** In the order of the file. */
+  /** History of an agent, in the order of the file. */
   history(name: string): Promise<HistoryEntry[] | null>;
   /** Writes a new file into the decision inbox; existing files stay unchanged. Throws TEAM_MISSING. */
   record(decision: NewDecision, at: Date): Promise<{ id: string; file: string }>;

@@ -9,18 +9,18 @@ export interface WorktreeAsk {
   runId: RunId;
   /** Part of the branch name: the id of the role or the engine. */
   name: string;
-  /** Absolute. */
+  /** Absolute path. */
   directory: string;
   workspace: string;
-  /** Fork the current branch of this work tree instead of what is checked out at `directory`. */
+  /** Fork the current branch of this work tree, instead of the commit that is checked out at `directory`. */
   from?: Worktree;
 }
 
 export interface PlannedWorktree {
   worktree: Worktree;
-  /** The folder in the work tree that corresponds to the `directory` asked for. */
+  /** The folder in the work tree that corresponds to the requested `directory`. */
   directory: string;
-  /** For the caller: uncommitted changes that are not in it, submodules, large-file pointers. */
+  /** Notes for the caller: uncommitted changes that are not in the work tree, submodules, large-file pointers. */
   notes: string[];
 }
 
@@ -28,43 +28,43 @@ export interface WorktreeSetup extends WorktreeSettings {
   /** Root of the workspace, from which files are copied. */
   source: string;
   env: Record<string, string>;
-  /** For the output of the set-up command. */
+  /** File for the output of the set-up command. */
   logFile: string;
 }
 
 export interface Checkout {
-  /** Root of the user's checkout; for a folder in a work tree of Squad's, that of its repository. */
+  /** Root of the user's checkout; for a folder in a work tree of Squad, the root of its repository. */
   root: string;
-  /** Identifies the repository, the same for all its checkouts and work trees. */
+  /** Identifies the repository; equal for all its checkouts and work trees. */
   repository: string;
 }
 
 /** State of a work tree and its branch, from Git and the disk. */
 export const WorktreeState = z.object({
-  /** `missing`: its folder was removed. `foreign`: something else is there. */
+  /** `missing`: the folder was removed. `foreign`: another folder or file is in its place. */
   folder: z.enum(['there', 'missing', 'foreign']),
   /** Commit of the branch; null: there is no such branch. */
   tip: z.string().nullable(),
-  /** Commits that the base does not have; null: unknown. */
+  /** Number of commits that the base does not have; null: unknown. */
   ahead: z.number().nullable(),
-  /** All commits are in the base branch; null: there is no base branch to compare with. */
+  /** True: all commits are in the base branch; null: there is no base branch to compare with. */
   isMerged: z.boolean().nullable(),
-  /** Files that differ from the tip, with untracked ones; null: unknown. */
+  /** Number of files that differ from the tip, including untracked ones; null: unknown. */
   uncommitted: z.number().nullable(),
-  /** Processes whose working directory is in it. */
+  /** Processes whose working directory is in the work tree. */
   processes: z.array(z.object({ pid: z.number(), command: z.string() })),
-  /** Why it cannot be removed now, and what to do about it. */
+  /** Why the work tree cannot be removed now, with the next step; null: it can. */
   held: z.string().nullable(),
-  /** Why its removal would save so much data that the user has to decide, and what to do about it. */
+  /** Why removing it would save so much data that the user has to decide, with the next step; null: it would not. */
   large: z.string().nullable(),
-  /** Why something is unknown. */
+  /** Why something is unknown; null: everything is known. */
   error: z.string().nullable(),
 });
 export type WorktreeState = z.infer<typeof WorktreeState>;
 
 /** Remains of a work tree that may be gone. */
 export interface WorktreeRemains {
-  /** Its folder is complete. */
+  /** True: the folder is complete. */
   isThere: boolean;
   /** Commit of the branch; null: there is no such branch, or no repository. */
   tip: string | null;
@@ -81,7 +81,7 @@ export interface CollectedCommits {
 
 export interface RemoveOptions {
   dropEmptyBranch: boolean;
-  /** Save hundreds of megabytes of uncommitted files too, instead of keeping the work tree. */
+  /** True: save even hundreds of megabytes of uncommitted files, instead of keeping the work tree. */
   saveLarge?: boolean;
 }
 
@@ -92,11 +92,14 @@ export type Removal =
   | { outcome: 'kept'; why: string };
 
 /**
- * Work trees for runs. Changes of one repository are made one at a time, so that they do not meet each other's Git locks.
- * Nothing that the repository or the user configured is run.
+ * Work trees for runs. Changes of one repository are made one at a time, so that they do not run into each other's Git
+ * locks. Runs no program that the repository or the user configured.
  */
 export interface Worktrees {
-  /** Read-only. Throws NOT_A_REPOSITORY, REPOSITORY_UNSUITABLE, BRANCH_EXISTS, GIT_FAILED. */
+  /**
+   * Plans a work tree without changing anything. Throws NOT_A_REPOSITORY, REPOSITORY_UNSUITABLE, BRANCH_EXISTS,
+   * GIT_FAILED.
+   */
   plan(ask: WorktreeAsk): Promise<PlannedWorktree>;
   /**
    * Creates the work tree unless it is complete, and in it the agent's folder if the commit does not have it. Throws
@@ -109,13 +112,13 @@ export interface Worktrees {
     directory?: string,
   ): Promise<{ made: boolean }>;
   state(worktree: Worktree): Promise<WorktreeState>;
-  /** Null: the folder is in no repository. */
+  /** The checkout that contains a folder; null: the folder is in no repository. */
   checkout(folder: string): Promise<Checkout | null>;
-  /** Its repository, as `checkout` names it. Null: it is gone. */
+  /** The repository of a work tree, as `checkout` identifies it; null: it is gone. */
   repositoryOf(worktree: Worktree): Promise<string | null>;
-  /** One short Git process. Throws GIT_FAILED. */
+  /** What is left of a work tree, found with one short Git process. Throws GIT_FAILED. */
   remains(worktree: Worktree): Promise<WorktreeRemains>;
-  /** Sets its branch back to this commit. False: the commit is gone too. Throws GIT_FAILED. */
+  /** Creates the branch again at this commit. False: the commit is gone too. Throws GIT_FAILED. */
   restoreBranch(worktree: Worktree, commit: string): Promise<boolean>;
   /**
    * For a run in a sandbox: (re)creates its private Git folder from the state of the repository and returns the mounts of the
@@ -131,8 +134,9 @@ export interface Worktrees {
   /** Size of its folder on disk. */
   bytes(worktree: Worktree): Promise<number>;
   /**
-   * Never loses work: uncommitted changes are saved under a ref first, and if anything is uncertain the work tree stays. The
-   * branch is deleted only on request and only if it has no commits of its own. The caller makes sure that no run works in it.
+   * Removes a work tree without losing work: uncommitted changes are saved under a ref first, and if anything is
+   * uncertain the work tree stays. The branch is deleted only on request and only if it has no commits of its own. The
+   * caller ensures that no run works in it.
    */
   remove(worktree: Worktree, how: RemoveOptions): Promise<Removal>;
   /** Folders of work trees that belong to no known run. */
@@ -140,17 +144,18 @@ export interface Worktrees {
 }
 
 /**
- * Changes the branch of a work tree in two steps: create a commit that nothing refers to, then move the branch. An agent may be
- * working in the same tree meanwhile.
+ * Changes the branch of a work tree in two steps: create a commit that nothing refers to, then move the branch. An
+ * agent may be working in the same tree at that time.
  */
 export interface Branches {
-  /** Throws WORKTREE_MISSING, GIT_FAILED. */
+  /** Commit of the branch. Throws WORKTREE_MISSING and GIT_FAILED. */
   tip(worktree: Worktree): Promise<string>;
-  /** All uncommitted changes as a commit on the tip; null: there are none. Throws UNCOMMITTABLE. */
+  /** Prepares a commit of all uncommitted changes on the tip; null: there are none. Throws UNCOMMITTABLE. */
   prepareAll(worktree: Worktree, message: string): Promise<BranchMove | null>;
   /**
-   * One file with this text as a commit on the tip; null removes the file, and returns null if there is none. Uncommitted
-   * changes of the agent in that file become a commit of their own before it. Throws FEEDBACK_FAILED.
+   * Prepares a commit on the tip that writes this text to one file; a null text removes the file, and returns null if
+   * there is none. Uncommitted changes of the agent in that file become a separate commit before it. Throws
+   * FEEDBACK_FAILED.
    */
   prepareFile(
     worktree: Worktree,
@@ -163,30 +168,36 @@ export interface Branches {
    * `patienceMs`.
    */
   apply(worktree: Worktree, move: BranchMove, path?: string, patienceMs?: number): Promise<void>;
-  /** Reverts `apply` (with the same `path`): the work is uncommitted again. Does nothing if the move was not applied, or the branch has moved on. */
+  /**
+   * Reverts `apply` (with the same `path`): the work becomes uncommitted again. Does nothing if the move was not
+   * applied, or if the branch has moved since.
+   */
   undo(worktree: Worktree, move: BranchMove, path?: string, patienceMs?: number): Promise<void>;
 }
 
-/** Changes of the files in a run's folder, as Git tells them. Throws only where noted. */
+/** Changes of the files in a run's folder, as Git reports them. Throws only where noted. */
 export interface FolderChanges {
   /**
-   * How many lines a file has, by its path in the folder or in the repository around it. Null: it does not exist there, or is no text
-   * file that can be read.
+   * Number of lines of a file, given by its path in the folder or in the repository around it. Null: the file does not
+   * exist, or is not a readable text file.
    */
   lineCount(directory: string, path: string): Promise<number | null>;
-  /** One short Git process, because the start of the agent waits for it. */
+  /** Uses one short Git process, because the start of the agent waits for it. */
   snapshot(directory: string, signal?: AbortSignal): Promise<Baseline>;
   changes(directory: string, before: WorkSnapshot, options?: WorkPlace): Promise<WorkChanges>;
-  /** Between two commits of a repository, for a folder that is gone. Both throw DIFF_UNAVAILABLE. */
+  /**
+   * Changes between two commits of a repository, for a folder that is gone. This and the next method throw
+   * DIFF_UNAVAILABLE.
+   */
   commitChanges(repository: string, from: string, to: string): Promise<Pick<WorkChanges, 'files' | 'lines'>>;
   commitDiff(repository: string, from: string, to: string, options: { maxBytes: number }): Promise<WorkDiff>;
-  /** Throws DIFF_UNAVAILABLE. */
+  /** Diff since the snapshot. Throws DIFF_UNAVAILABLE. */
   diff(directory: string, before: WorkSnapshot, options: WorkPlace & { maxBytes: number }): Promise<WorkDiff>;
 }
 
 export interface WorkPlace {
-  /** Its team files are not counted: Squad itself keeps them up to date. */
+  /** The workspace, whose team files are not counted, because Squad itself keeps them up to date. */
   workspace?: string;
-  /** The run's own branch: what the run commits elsewhere is not counted. */
+  /** The run's own branch: commits of the run on other branches are not counted. */
   branch?: string;
 }

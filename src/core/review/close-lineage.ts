@@ -25,7 +25,7 @@ import {
   wasUnsuccessful,
 } from './rounds.ts';
 
-/** Abandons a task: stops its runs. Their work trees are removed when they have ended, their branches stay. */
+/** Abandons a task: stops its runs. Their work trees are removed when they have ended; their branches stay. */
 export async function abandonLineage(lineageId: RunId, why: string, ports: ReviewPorts): Promise<void> {
   const { store, clock } = ports;
   const intent: AbandonIntent = { id: randomUUID(), kind: 'abandon', at: clock.now(), lineageId, why };
@@ -34,7 +34,7 @@ export async function abandonLineage(lineageId: RunId, why: string, ports: Revie
     const coder = review.outcome === null ? await runNow(ports, review.coderId) : null;
     if (coder) closed.push(closing(review, { outcome: 'cancelled', reason: why }, coder, clock));
   }
-  // In one commit: a coder whose review is closed continues, unless the intent says that it must not.
+  // Written in one commit: a coder whose review is closed would continue, unless the intent prevents it.
   await store.commit({
     intents: [intent],
     reviews: closed.flatMap(({ reviews = [] }) => reviews),
@@ -46,7 +46,7 @@ export async function abandonLineage(lineageId: RunId, why: string, ports: Revie
 
 type AbandonIntent = Extract<Intent, { kind: 'abandon' }>;
 
-/** Puts every stop on disk. Safe to do twice. */
+/** Records every stop on disk. Safe to repeat. */
 async function finishAbandon(
   { id: intentId, lineageId, why }: AbandonIntent,
   { store, runner, checkpoint, clock }: ReviewPorts,
@@ -66,7 +66,7 @@ async function finishAbandon(
   await store.commit({ runs: abandoned, intentsDone: [intentId], events });
 }
 
-/** A coder that completed at its review limit waits for a decision: this is one. */
+/** A coder that completed at its review limit waits for a decision; abandoning the task is that decision. */
 const abandonedRun = (run: Run, why: string): Run => ({
   ...run,
   status: nextStatus(run.status, 'abandon'),
@@ -79,7 +79,7 @@ const endOf = ({ status, usage, startedAt, endedAt }: Run): Extract<EventBody, {
   durationMs: startedAt === null || endedAt === null ? null : endedAt - startedAt,
 });
 
-/** Whether there is anything to save is known only after the agent has ended. */
+/** Worded with "if anything", because it is known only after the agent has ended whether there is anything to save. */
 const workLocation = (worktree: Worktree): string =>
   `Its work is on branch ${worktree.branch}; what was not committed, if anything, is saved as ${savedRefOf(worktree)}.`;
 
@@ -94,7 +94,7 @@ async function resumeUnfinished(lineageId: RunId, ports: ReviewPorts): Promise<S
   return waiting;
 }
 
-/** Tasks with an unfinished intent. */
+/** Ids of tasks with an unfinished intent. */
 export async function unfinishedLineages(ports: ReviewPorts): Promise<RunId[]> {
   const lineages: RunId[] = [];
   for (const intent of await ports.store.intents()) {
@@ -110,18 +110,19 @@ const lineageOf = async (
   { store }: ReviewPorts,
 ): Promise<RunId | null> => (await store.review(reviewId))?.lineageId ?? null;
 
-/** Time for a reviewer to get the result of its last call. */
+/** Delay that lets a reviewer get the result of its last call before it is stopped. */
 const REVIEWER_EXIT_DELAY_MS = 2_000;
 
-/** Never at once, however late it is: a review that cannot be closed must not be retried in a loop. */
+/** Minimum delay, even for something overdue: a review that cannot be closed must not be retried in a loop. */
 const MIN_DELAY_MS = 1_000;
 
-/** For feedback that another git process blocked. */
+/** Delay before retrying feedback that another git process blocked. */
 const FEEDBACK_RETRY_MS = 5_000;
 
 /**
- * Brings a task to the state that its rows demand: closes reviews that nobody can end any more, stops reviewers that are done, lets
- * the coder continue. Safe to do twice. Returns in how many milliseconds to check again; null: at the next event.
+ * Brings a task to the state that its rows require: closes reviews that nobody can end any more, stops reviewers that
+ * are done, and lets the coder continue. Safe to repeat. Returns the milliseconds until the next check; null: at the
+ * next event.
  */
 export async function closeLineage(
   lineageId: RunId,
@@ -181,7 +182,7 @@ function closingOf(
   return { outcome: 'timeout', reason: 'The review reached its time limit (review.timeout_hours).' };
 }
 
-/** The reviewer's last call that should have ended the review, if it failed. */
+/** The reviewer's last call that should have ended the review but failed. */
 async function lastRefusal({ id }: Run, store: ReviewPorts['store']): Promise<Refusal | null> {
   const calls = await store.events({ runId: id, types: ['tool.called'], limit: MAX_CALLS, reverse: true });
   for (const { body } of calls)
@@ -193,7 +194,10 @@ async function lastRefusal({ id }: Run, store: ReviewPorts['store']): Promise<Re
 const MAX_CALLS = 200;
 const ENDS_A_REVIEW: readonly string[] = ['send_feedback', 'create_pull_request'];
 
-/** Stops the reviewer of a closed review and what it started. Returns in how many milliseconds to do it, if not now. */
+/**
+ * Stops the reviewer of a closed review and everything it started. Returns the milliseconds until that is possible, if
+ * not now.
+ */
 async function stopReviewer(
   { id: reviewId, reviewerId, outcome, closedAt }: Review,
   { runner, store }: ReviewPorts,
@@ -214,7 +218,10 @@ async function stopReviewer(
   return [];
 }
 
-/** Starts the coder's next turn with the result of its last review, or completes it. While its turn is running nothing happens. */
+/**
+ * Starts the coder's next turn with the result of its last review, or completes the coder. Does nothing while its turn
+ * is running.
+ */
 async function continueCoder(coder: Run, reviews: Review[], ports: ReviewPorts): Promise<void> {
   const { store, settings, runner } = ports;
   const last = reviews.findLast(({ coderId }) => coderId === coder.id);
@@ -234,9 +241,9 @@ async function continueCoder(coder: Run, reviews: Review[], ports: ReviewPorts):
 }
 
 /**
- * Finishes or undoes what an earlier hub was doing. A failure does not affect the others. The hub serves nobody meanwhile: what
- * another git process blocks is left for later, or as it is. An abandoned task has runs to stop, and none is known yet; a pull
- * request is for `Proposals.recover`, which asks the Git host.
+ * Finishes or undoes interrupted work of an earlier hub. A failure does not affect the other intents. The hub serves
+ * nobody during this: work that another git process blocks is left for later. Abandoned tasks are left out, because
+ * their runs are not known yet; pull requests are handled by `Proposals.recover`, which asks the Git host.
  */
 export async function finishIntents(ports: ReviewPorts): Promise<void> {
   for (const intent of await ports.store.intents())
@@ -250,7 +257,7 @@ export async function finishIntents(ports: ReviewPorts): Promise<void> {
 
 const MAX = { runs: 1_000, events: 10_000 };
 
-/** Ended runs whose work tree should be removed and was not tried yet. */
+/** Ended runs whose work tree should be removed but was not tried yet. */
 export async function leftoverWorktrees({ store }: ReviewPorts): Promise<Run[]> {
   const runs = await store.runs({ hasWorktree: true, limit: MAX.runs });
   const done = runs.filter(run => isEnd(run.status) && (run.reviewOf !== null || run.status === 'abandoned'));

@@ -29,7 +29,7 @@ export async function retryWhileBranchMoves<T>(act: () => Promise<T>): Promise<T
 
 type FeedbackIntent = Extract<Intent, { kind: 'send_feedback' }>;
 
-/** A short wait for another git process, where a later retry is possible. */
+/** Short timeout for another git process, where a later retry is possible. */
 export const BRANCH_LOCK_TIMEOUT_MS = 500;
 
 /** Commits the feedback to the coder's branch and closes the review: both or neither. Returns the closed review. */
@@ -58,12 +58,20 @@ export async function giveFeedback(
   }
 }
 
-/** Gives feedback that an earlier hub had begun to give. False: another git process uses the branch, so it stays for later. */
+/**
+ * Gives feedback that an earlier hub had begun to give. False: another git process uses the branch, so the intent stays
+ * for later.
+ */
 export async function finishFeedback(intent: FeedbackIntent, ports: ReviewPorts): Promise<boolean> {
   const { coderTree, move } = intent;
   const review = await ports.store.review(intent.reviewId);
   try {
-    if (!review) throw new SquadError('REVIEW_OVER', `Review ${intent.reviewId} is unknown`);
+    if (!review)
+      throw new SquadError(
+        'REVIEW_OVER',
+        `There is no review ${intent.reviewId}: it was removed with its run`,
+        { suggestions: ['`squad review` lists the reviews there are.'] },
+      );
     const coder = await waitingCoder(review, ports);
     const isThere = await ports.branches.apply(coderTree, move, FEEDBACK_FILE, BRANCH_LOCK_TIMEOUT_MS).then(
       () => true,
@@ -87,7 +95,7 @@ async function finishEarlier({ id, coderId }: Review, ports: ReviewPorts): Promi
   for (const intent of await ports.store.intents())
     if (intent.kind === 'send_feedback' && intent.reviewId === id && !(await finishFeedback(intent, ports)))
       throw new SquadError('GIT_BUSY', `Another git process uses the branch of run ${coderId}`, {
-        suggestions: ['Earlier feedback is on its way. Try again in a moment.'],
+        suggestions: ['The feedback that was sent before is not delivered yet. Try again in a few seconds.'],
       });
 }
 
@@ -101,7 +109,7 @@ async function putOnBranch(
   const { coderTree, text } = intent;
   const file = { path: FEEDBACK_FILE, text };
   await retryWhileBranchMoves(async () => {
-    // Null: exactly this file is already there.
+    // Null: the branch already has exactly this file.
     intent.move =
       (await branches.prepareFile(coderTree, file, `Feedback of review ${iteration}`)) ??
       (await unmoved(coderTree, ports));
@@ -134,10 +142,10 @@ async function undoFeedback(
   { branches, store, warn }: ReviewPorts,
   patienceMs?: number,
 ): Promise<void> {
-  // The branch was not to be moved, so no intent was written.
+  // The branch would not have moved, so no intent was written.
   if (move.to === '') return;
   if ((await store.review(reviewId))?.outcome == null)
-    // An extra file on the branch is harmless: the next feedback replaces it.
+    // An extra file on the branch is harmless, because the next feedback replaces it.
     await branches
       .undo(coderTree, move, FEEDBACK_FILE, patienceMs)
       .catch(thrown => warn(`Feedback that was not given is still on ${coderTree.branch}`, thrown));
@@ -156,7 +164,7 @@ async function waitingCoder(
   if (!coder || isEnd(coder.status) || !coder.worktree)
     throw new SquadError(
       'REVIEW_OVER',
-      `Run ${coderId} is ${coder?.status ?? 'gone'}: it does not wait for this review any more`,
+      `Run ${coderId} is ${coder?.status ?? 'gone'}: it no longer waits for this review`,
       {
         suggestions: ['There is nothing left for you to do: end your turn.'],
       },

@@ -16,7 +16,7 @@ export interface ReviewPorts {
   branches: Branches;
   sessions: Pick<Sessions, 'nameOf'>;
   runner: Pick<Runner, 'submit' | 'resume' | 'endWaiting' | 'stop' | 'note' | 'current' | 'liveRuns'>;
-  /** Plans a reviewer for this run in a fork of its work tree. Nothing is written or started. */
+  /** Plans a reviewer for this run in a fork of its work tree. Writes and starts nothing. */
   plan(coder: Run, task: string): Promise<PlannedReview>;
   /** Called between any two steps, for tests that end the hub there. */
   checkpoint(name: string): void;
@@ -26,11 +26,11 @@ export interface ReviewPorts {
 
 export interface PlannedReview {
   plan: PlannedSquad;
-  /** For the coder. */
+  /** Notes for the coder. */
   notes: string[];
 }
 
-/** More rounds than any task has. */
+/** Higher than the number of rounds of any task. */
 export const ALL_REVIEWS = 10_000;
 
 export const eventOf = (clock: Clock, run: Pick<Run, 'id' | 'squadId'>, body: EventBody): NewEvent => ({
@@ -40,7 +40,7 @@ export const eventOf = (clock: Clock, run: Pick<Run, 'id' | 'squadId'>, body: Ev
   body,
 });
 
-/** The current state: for a run that has not ended the runner is newer than the database. */
+/** The current state of a run: while it has not ended, the runner is newer than the database. */
 export const runNow = async (
   { runner, store }: { runner: Pick<Runner, 'current'>; store: Pick<Store, 'run'> },
   id: Run['id'],

@@ -4,7 +4,10 @@ import type { Worktree } from '../../schema/worktree.ts';
 import type { Feedback } from './review-input.ts';
 import { type Rounds, roundsLeft } from './rounds.ts';
 
-/** Quotes a text, with a mark on every line. No text can end the quotation: every character that any reader may take for a line end ends a line here. */
+/**
+ * Quotes a text, with a mark on every line. The text cannot end the quotation: every character that any reader treats
+ * as a line end ends a line here.
+ */
 export function quoteBlock(text: string): string {
   return text
     .trim()
@@ -13,7 +16,10 @@ export function quoteBlock(text: string): string {
     .join('\n');
 }
 
-/** The text unchanged, between two lines that do not occur in it. For instructions, which a quotation would disguise. */
+/**
+ * The unchanged text between two marker lines that do not occur in it. Used for instructions, which a quotation would
+ * disguise.
+ */
 export function betweenLines(text: string): string {
   const line = '='.repeat(Math.max(MIN_LINE_LENGTH, longestRepeat(text, /=+/g) + 1));
   return `${line}\n${text.trim()}\n${line}`;
@@ -92,12 +98,12 @@ interface ReviewerAsk {
   worktree: Pick<Worktree, 'branch' | 'base'>;
   round: number;
   rounds: number;
-  /** From the coder. */
+  /** Message of the coder about its work. */
   completionMessage: string | null;
   reviewerPrompt: string | null;
 }
 
-/** For each quoted text. */
+/** Maximum length of each quoted text. */
 const MAX_TEXT_LENGTH = 32_000;
 
 /** The task of a reviewer. The coder's texts in it are material to review, not instructions. */

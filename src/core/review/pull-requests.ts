@@ -40,7 +40,7 @@ async function gitHostAccess(
     throw missing(
       `Run ${runIds[0]} has no token for GitHub: neither GITHUB_TOKEN nor GH_TOKEN is set for its client`,
     );
-  // It becomes part of a header.
+  // Checked, because the token becomes part of a header.
   if (!/^[\x21-\x7e]+$/.test(token))
     throw missing('The token in GITHUB_TOKEN has characters that no token can have');
   return { token, apiUrl: found('GITHUB_API_URL') ?? null, env: env ?? {} };
@@ -57,7 +57,7 @@ type NewIssue = Parameters<GitHost['createIssue']>[1];
 
 type CreatedAs = CreatedIssue & { title: string };
 
-/** One at a time, each recorded when it is created: a repeated call continues where the first one stopped. */
+/** Creates issues one at a time and records each at once: a repeated call continues where the first one stopped. */
 async function createIssues(run: Run, issues: NewIssue[], ports: ProposalPorts): Promise<CreatedAs[]> {
   const { store, gitHost, clock } = ports;
   refuseDuplicates(issues);
@@ -80,7 +80,7 @@ async function createIssues(run: Run, issues: NewIssue[], ports: ProposalPorts):
   return made;
 }
 
-/** More than a run can create. */
+/** Higher than the number of issues that a run can create. */
 const ALL_EVENTS = 10_000;
 
 async function createdBefore({ id }: Run, store: Store): Promise<Map<string, CreatedAs>> {
@@ -89,22 +89,22 @@ async function createdBefore({ id }: Run, store: Store): Promise<Map<string, Cre
   return new Map(issues.map(issue => [issue.title, issue]));
 }
 
-/** Issues are recognized by their titles. */
+/** Issues are recognized by their titles, so titles must differ. */
 function refuseDuplicates(issues: NewIssue[]): void {
   const duplicate = issues.find(({ title }, i) => issues.findIndex(each => each.title === title) < i);
   if (duplicate)
     throw new SquadError('INVALID_INPUT', `Two issues have the title "${duplicate.title}"`, {
-      suggestions: ['Give each a title of its own. Nothing was created.'],
+      suggestions: ['Give each issue a different title. Nothing was created.'],
     });
 }
 
 function stopped(error: SquadError, issues: NewIssue[], made: CreatedAs[]): SquadError {
   const left = issues.slice(made.length).map(({ title }) => title);
   const there = made.map(({ number, title }) => `#${number} "${short(title)}"`).join(', ') || 'none';
-  // Without one left the store failed after the last issue was created.
+  // If no issue is left, the store failed after the last one was created.
   const message =
     left[0] === undefined ? error.message : `"${short(left[0])}" was not created: ${error.message}`;
-  return new SquadError(error.code, `${message}. Created of ${issues.length} issues: ${there}`, {
+  return new SquadError(error.code, `${message}. Created so far, of ${issues.length} issues: ${there}`, {
     cause: error,
     suggestions: [
       ...error.suggestions,
@@ -127,20 +127,20 @@ const short = (title: string): string =>
 interface ProposalAsk {
   title: string;
   description: string;
-  /** Null: the branch the work tree was forked from, else the host's default branch. */
+  /** Null: the branch that the work tree was forked from, otherwise the host's default branch. */
   baseBranch: string | null;
 }
 
 interface Proposal {
   asker: Run;
   of: Run;
-  /** The review it ends. Then only reviewed work is proposed. */
+  /** The review that the pull request ends, if any; then only reviewed work is proposed. */
   review: Review | null;
 }
 
 /**
- * Opens a pull request with all work of a run: commits it, removes the feedback file, pushes the branch, opens or finds the pull
- * request. A failure before the push leaves the branch as it was.
+ * Opens a pull request with all work of a run: commits it, removes the feedback file, pushes the branch, and opens or
+ * finds the pull request. A failure before the push leaves the branch unchanged.
  */
 async function propose(
   { asker, of, review }: Proposal,
@@ -152,7 +152,7 @@ async function propose(
   const access = await gitHostAccess([asker.id, of.id], ports.files);
   const repository = await gitHost.repository(tree.repository, access);
   const base = ask.baseBranch ?? tree.baseBranch;
-  // Reviewed work was committed when the review was requested. A reviewer commits nothing for the coder.
+  // Reviewed work was committed when the review was requested; a reviewer commits nothing for the coder.
   if (!review)
     await retryWhileBranchMoves(async () => {
       const work = await branches.prepareAll(tree, ask.title);
@@ -205,7 +205,7 @@ async function propose(
   }
 }
 
-/** Restores the branch, unless the host may have it already: two histories would be worse than a missing file. */
+/** Restores the branch, unless the host may already have it: two histories would be worse than a missing file. */
 async function undo(
   { id, tree, move }: ProposalIntent,
   mayHaveArrived: boolean,
@@ -224,10 +224,10 @@ async function refuseUnreviewed(
   if (await gitHost.changesOnly(tree, { from: reviewed, to: commit }, FEEDBACK_FILE)) return;
   throw new SquadError(
     'REVIEW_OUTDATED',
-    `Run ${coderId} has committed to ${tree.branch} after it asked for this review of commit ${reviewed.slice(0, 12)}: the new commits are not reviewed`,
+    `Run ${coderId} has committed to ${tree.branch} after it asked for this review, so the commits after ${reviewed.slice(0, 12)} are not reviewed`,
     {
       suggestions: [
-        'End the review with `send_feedback` instead: the coder can ask for another. Nothing was pushed or opened.',
+        'End the review with `send_feedback` instead: the coder can ask for another review. Nothing was pushed or opened.',
       ],
     },
   );
@@ -262,8 +262,8 @@ function worktreeOf({ id, worktree }: Run): Worktree {
 const RECOVERY_TIMEOUT_MS = 3_000;
 
 /**
- * Finishes or undoes what an earlier hub was doing: records a pull request that exists, restores a branch that was not pushed. If the
- * host cannot be asked, the branch stays; a repeated call then gives the same result.
+ * Finishes or undoes interrupted work of an earlier hub: records a pull request that exists, or restores a branch that
+ * was not pushed. If the host cannot be reached, the branch stays; a repeated call then gives the same result.
  */
 async function recoverProposal(intent: ProposalIntent, ports: ProposalPorts): Promise<void> {
   try {
@@ -305,7 +305,7 @@ interface ProposalPorts {
   warn(message: string, cause: unknown): void;
 }
 
-/** Pull requests and issues. One at a time for each run, so that two calls at once create nothing twice. */
+/** Pull requests and issues. One call at a time for each run, so that two concurrent calls create nothing twice. */
 export class Proposals {
   private readonly ports: ProposalPorts;
   private readonly queue = new KeyedQueue<Run['id']>();
@@ -314,7 +314,10 @@ export class Proposals {
     this.ports = ports;
   }
 
-  /** A reviewer's is for the run it reviews. Throws REVIEW_OVER, REVIEW_OUTDATED, WORKTREE_NEEDED, and errors of git and GitHub. */
+  /**
+   * Opens a pull request; for a reviewer, that of the run it reviews. Throws REVIEW_OVER, REVIEW_OUTDATED,
+   * WORKTREE_NEEDED, and errors of git and GitHub.
+   */
   async open(asker: Run, ask: ProposalAsk): Promise<PullRequest & { branch: string }> {
     const { ports } = this;
     if (asker.type !== 'review')
@@ -325,12 +328,15 @@ export class Proposals {
     );
   }
 
-  /** Issues that this run created before are not created again. */
+  /** Creates issues. Issues that this run has already created are not created again. */
   createIssues(run: Run, issues: NewIssue[]): Promise<CreatedAs[]> {
     return this.queue.run(run.id, () => createIssues(run, issues, this.ports));
   }
 
-  /** Must come before the recovery of review loops: an open pull request ends one. The runner must know all runs by now. */
+  /**
+   * Must run before the recovery of review loops, because an open pull request ends a loop. The runner must know all
+   * runs by now.
+   */
   async recover(): Promise<void> {
     const found = (await this.ports.store.intents()).filter(isProposal);
     await Promise.all(
@@ -342,7 +348,9 @@ export class Proposals {
     const { coderId } = await this.ports.reviews.reviewBy(reviewer);
     const coder = await runNow(this.ports, coderId);
     if (coder) return coder;
-    throw new SquadError('RUN_UNKNOWN', `Run ${coderId}, which ${reviewer.id} reviews, was removed`);
+    throw new SquadError('RUN_UNKNOWN', `Run ${coderId}, which ${reviewer.id} reviews, was removed`, {
+      suggestions: ['There is nothing left for you to do: end your turn.'],
+    });
   }
 }
 

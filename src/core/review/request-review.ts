@@ -15,7 +15,7 @@ export interface RequestedReview {
   review: Review;
   reviewer: Run;
   worktree: Worktree;
-  /** Null: it has no tmux window. */
+  /** Null: the reviewer has no tmux window. */
   sessionName: string | null;
   notes: string[];
 }
@@ -43,7 +43,7 @@ export async function requestReview(
 
   const round = rounds.current + 1;
   const prepare = () => preparedWork(coder, tree, round, branches);
-  // Both only read, and both take time.
+  // In parallel, because both only read and both take time.
   const [planned, found] = await Promise.all([
     ports.plan(
       coder,
@@ -70,13 +70,14 @@ export async function requestReview(
       } satisfies Partial<RequestIntent>);
       await store.commit({ intents: [{ ...intent }], events: [] });
       checkpoint('request_review:1');
-      // Side by side: the fork begins at the commit, wherever the branch is.
+      // In parallel: the fork begins at the commit, independent of the branch.
       await bothOrNeither(
         async () => {
           if (move) await branches.apply(tree, move);
           checkpoint('request_review:2');
         },
-        // Now, so that git's errors appear here. The set-up, which may take long, waits until the reviewer starts.
+        // Created now, so that git's errors appear here. The set-up, which may take long, waits until the reviewer
+        // starts.
         () => worktrees.ensure(intent.reviewerTree, null, undefined, fork.run.directory),
         () => worktrees.remove(intent.reviewerTree, { dropEmptyBranch: true }),
       );
@@ -106,7 +107,7 @@ export async function requestReview(
   }
 }
 
-/** Undoes the second if the first fails: both are then done again from another commit. */
+/** Runs both, and undoes the second if the first fails: both are then repeated from another commit. */
 async function bothOrNeither(
   first: () => Promise<void>,
   second: () => Promise<unknown>,
@@ -142,15 +143,15 @@ function openReview(
   };
 }
 
-/** Restores the state before the request, also of one that was only begun. Safe to do twice. */
+/** Restores the state before the request, even of a request that was only begun. Safe to repeat. */
 export async function undoRequest(
   { id, reviewerId, coderTree, reviewerTree, move }: RequestIntent,
   { store, branches, worktrees, runner, warn }: ReviewPorts,
   patienceMs?: number,
 ): Promise<void> {
-  // The reviewer's row was written together with the end of the intent: there is nothing to undo.
+  // The reviewer's row was written together with the end of the intent, so there is nothing to undo.
   if (runner.current(reviewerId) ?? (await store.run(reviewerId))) return;
-  // If it cannot be undone, an extra commit or folder stays. Both are harmless; an intent that runs again later is not.
+  // If undoing fails, an extra commit or folder stays. Both are harmless; an intent that runs again later is not.
   const left = (what: string) => (thrown: unknown) =>
     warn(`${what} is left over from a review that did not start`, thrown);
   if (move)
@@ -164,7 +165,7 @@ export async function undoRequest(
   await store.commit({ intentsDone: [id], events: [] });
 }
 
-/** An earlier attempt must not be undone later, while another review is open. */
+/** Undone now: an earlier request must not be undone later, while another review is open. */
 async function undoEarlierRequests({ id }: Run, ports: ReviewPorts): Promise<void> {
   for (const intent of await ports.store.intents())
     if (intent.kind === 'request_review' && intent.coderId === id) await undoRequest(intent, ports);
@@ -172,7 +173,7 @@ async function undoEarlierRequests({ id }: Run, ports: ReviewPorts): Promise<voi
 
 function worktreeOf({ id, worktree, status }: Run): Worktree {
   if (status !== 'running')
-    throw new SquadError('REVIEW_OVER', `Run ${id} is ${status}: only a running one can ask for a review`);
+    throw new SquadError('REVIEW_OVER', `Run ${id} is ${status}: only a running run can ask for a review`);
   if (worktree) return worktree;
   throw worktreeNeeded(`Run ${id} works in the caller's folder and has no branch of its own to review`);
 }
@@ -183,7 +184,7 @@ function refuseOpen({ id, status }: Run, reviews: Review[]): void {
   throw new SquadError(
     'REVIEW_OPEN',
     last.outcome === null
-      ? `Review ${last.iteration} of run ${id} is open, by ${last.reviewerId}`
+      ? `Review ${last.iteration} of run ${id} is still open (reviewer: ${last.reviewerId})`
       : `Review ${last.iteration} of run ${id} is over, and the next turn of the run begins with its result`,
     { suggestions: ['End your turn: the next one begins with the result.'] },
   );
@@ -191,7 +192,7 @@ function refuseOpen({ id, status }: Run, reviews: Review[]): void {
 
 interface Work {
   move: BranchMove | null;
-  /** The branch's commit after the move. */
+  /** Commit of the branch after the move. */
   tip: string;
 }
 
@@ -203,7 +204,7 @@ async function preparedWork(
 ): Promise<Work> {
   const move = await branches.prepareAll(tree, `Work of ${coder.id} for review ${round}`);
   const tip = move?.to ?? (await branches.tip(tree));
-  // An empty review would cost as much as any other.
+  // Refused, because a review without changes would cost as much as any other.
   if (tip === tree.base) throw nothingToReview(coder, tree);
   return { move, tip };
 }

@@ -15,7 +15,7 @@ export interface Feedback {
   actionableItems: string[];
 }
 
-/** In bytes of UTF-8, for everything together: the coder reads it whole in every turn. */
+/** Limit in bytes of UTF-8 for all parts together, because the coder reads all of it in every turn. */
 const MAX_FEEDBACK_LENGTH = 64 * 1024;
 const MAX_PRIORITY_LENGTH = 100;
 const MAX_ITEMS = 100;
@@ -32,7 +32,7 @@ export function checkReviewAsk({ reviewerPrompt, completionMessage }: ReviewAsk)
   }
 }
 
-/** Without empty entries. */
+/** Removes empty entries. */
 export const itemsOf = (given: readonly string[] | undefined): string[] =>
   (given ?? []).filter(item => item.trim() !== '');
 
@@ -72,15 +72,15 @@ export const MAX_COMMENT_LENGTH = 20_000;
 export const LineComment = z.strictObject({
   path: z.string().min(1).max(4096),
   line: z.number().int().min(1),
-  /** Of the diff. */
+  /** Side of the diff. */
   side: z.enum(['old', 'new']),
-  /** The line itself, to find it again when the file has changed. */
+  /** Text of the line, to find it again when the file has changed. */
   quote: z.string().max(2000).optional(),
   text: z.string().trim().min(1).max(MAX_COMMENT_LENGTH),
 });
 export type LineComment = z.infer<typeof LineComment>;
 
-/** The message to the agent. Quoted lines are marked, to keep them apart from what the agent is asked to do. */
+/** The message to the agent. Quoted lines are marked, to distinguish them from the request. */
 export function commentsText(comments: readonly LineComment[], message: string | undefined): string {
   const count = comments.length === 1 ? 'A comment' : `${comments.length} comments`;
   const intro =

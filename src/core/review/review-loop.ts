@@ -28,25 +28,28 @@ async function clearWorktree(run: Run, ports: ReviewPorts): Promise<boolean> {
   const { clock, store, worktrees, runner } = ports;
   const usesSameTree = (other: Run) => other.worktree?.path === worktree.path && !isEnd(other.status);
   if (runner.liveRuns().some(usesSameTree)) return false;
-  // An empty branch of a reviewer is of no use. A person decides about a coder's branch.
+  // An empty branch of a reviewer is useless, so it is dropped. A person decides about a coder's branch.
   const removal = await worktrees.remove(worktree, { dropEmptyBranch: run.reviewOf !== null });
   await store.commit({ events: [eventOf(clock, run, removalEvent(worktree, removal))] });
   return true;
 }
 
-/** Doubles after each failure. */
+/** The delay doubles after each failure. */
 const RETRY_DELAY_MS = { first: 5_000, max: 600_000 };
 
-/** From a review request to the coder's next turn. One step at a time for each task, and every step is on disk. */
+/**
+ * The loop from a review request to the coder's next turn. Does one step at a time for each task, and stores every step
+ * on disk.
+ */
 export class ReviewLoop {
   private readonly ports: ReviewPorts;
   private readonly queue = new KeyedQueue<RunId>();
   private readonly alarms: Alarms<RunId>;
   private readonly deadlines: Deadlines<string>;
   private readonly failures = new Map<RunId, number>();
-  /** Runs whose work tree is removed when no other run uses it. */
+  /** Runs whose work tree will be removed when no other run uses it. */
   private readonly uncleared = new Map<string, Run>();
-  /** Tasks to advance after the recovery; null once that is done. */
+  /** Tasks to advance after the recovery; null once the recovery is done. */
   private held: Set<RunId> | null = new Set();
   private isClosed = false;
 
@@ -56,7 +59,10 @@ export class ReviewLoop {
     this.deadlines = new Deadlines(ports.clock);
   }
 
-  /** Throws REVIEW_OPEN, REVIEW_LIMIT_EXCEEDED, WORKTREE_NEEDED, WORKTREE_MISSING, NOTHING_TO_PROPOSE, and what planning a run can. */
+  /**
+   * Requests a review. Throws REVIEW_OPEN, REVIEW_LIMIT_EXCEEDED, WORKTREE_NEEDED, WORKTREE_MISSING,
+   * NOTHING_TO_PROPOSE, and the errors of planning a run.
+   */
   async request(coder: Run, ask: ReviewAsk): Promise<RequestedReview> {
     checkReviewAsk(ask);
     return this.change(coder.lineageId, () =>
@@ -64,13 +70,16 @@ export class ReviewLoop {
     );
   }
 
-  /** Throws REVIEW_OVER, FEEDBACK_FAILED. The reviewer is stopped a moment later, when it has the result of its call. */
+  /**
+   * Gives a reviewer's feedback. Throws REVIEW_OVER and FEEDBACK_FAILED. The reviewer is stopped a moment later, when
+   * it has the result of its call.
+   */
   async feedback(reviewer: Run, feedback: Feedback): Promise<Review> {
     checkFeedback(feedback);
     return this.endedBy(reviewer, review => giveFeedback(review, feedback, 'reviewer', this.ports));
   }
 
-  /** Feedback of a person, in place of the reviewer, which is stopped. */
+  /** Gives feedback of a person instead of the reviewer, which is stopped. */
   async answer(coder: Run, feedback: Feedback): Promise<Review> {
     checkFeedback(feedback);
     return this.change(coder.lineageId, async () => {
@@ -90,7 +99,7 @@ export class ReviewLoop {
     });
   }
 
-  /** Allows this many rounds beyond those used or allowed, whichever is more. */
+  /** Allows this many rounds in addition to the used or the allowed ones, whichever number is higher. */
   allow({ id, squadId, lineageId }: Run, more: number): Promise<Rounds> {
     const { store, clock } = this.ports;
     return this.change(lineageId, async () => {
@@ -105,11 +114,11 @@ export class ReviewLoop {
   /** Abandons the task. Resolves when all its runs were asked to stop. */
   async abandon({ lineageId, status }: Run, why: string): Promise<void> {
     await this.change(lineageId, () => abandonLineage(lineageId, why, this.ports));
-    // For a run that has not ended its end does that.
+    // The work trees of a run that has not ended are removed after its end.
     if (isEnd(status)) this.clear(null, lineageId);
   }
 
-  /** Records a pull request. A reviewer's ends the loop. */
+  /** Records a pull request. A pull request of a reviewer ends the loop. */
   openedPullRequest(
     run: Run,
     pr: PullRequest & { branch: string },
@@ -118,7 +127,10 @@ export class ReviewLoop {
     return this.change(run.lineageId, () => pullRequestOpened(run, pr, intentsDone, this.ports));
   }
 
-  /** Runs the call that ends a review while nothing else happens to the task: of two such calls one comes second. Throws REVIEW_OVER and NOT_ALLOWED. */
+  /**
+   * Runs the call that ends a review while nothing else happens to the task, so that only one of two such calls can end
+   * it. Throws REVIEW_OVER and NOT_ALLOWED.
+   */
   endedBy<T>(reviewer: Run, act: (review: Review) => Promise<T>): Promise<T> {
     return this.change(reviewer.lineageId, async () => act(await this.reviewBy(reviewer)));
   }
@@ -153,7 +165,7 @@ export class ReviewLoop {
     return roundsOf(reviews, await store.reviewLimit(lineageId), settings());
   }
 
-  /** A turn of a run that waits has ended. */
+  /** Called when a turn of a waiting run has ended. */
   onTurnOver(run: Run): void {
     this.advanceSoon(run.lineageId);
   }
@@ -167,21 +179,22 @@ export class ReviewLoop {
   }
 
   /**
-   * Finishes or undoes what an earlier hub was doing. Must come before the runner judges ended runs: a reviewer whose feedback is
-   * given did not end without it.
+   * Finishes or undoes interrupted work of an earlier hub. Must run before the runner judges ended runs: a reviewer
+   * whose feedback was given did not end without feedback.
    */
   finishIntents(): Promise<void> {
     return finishIntents(this.ports);
   }
 
-  /** Continues everything else that an earlier hub left behind. The runner must know all runs by now. */
+  /** Continues all other work that an earlier hub left behind. The runner must know all runs by now. */
   async recover(): Promise<void> {
     const { store, runner } = this.ports;
     const lineages = new Set<RunId>();
     for (const { lineageId, status } of runner.liveRuns())
       if (status === 'waiting_review') lineages.add(lineageId);
     try {
-      // A run that a reviewer started may outlive that reviewer. Only reviewed tasks: there may be thousands of other runs.
+      // A run that a reviewer started may outlive that reviewer. Only tasks with reviews are checked, because there may
+      // be thousands of other runs.
       for (const lineageId of await store.reviewedLineages()) lineages.add(lineageId);
       const open = await store.reviews({ isOpen: true, limit: ALL_REVIEWS });
       const left = await unfinishedLineages(this.ports);
@@ -194,19 +207,19 @@ export class ReviewLoop {
     this.clear(await leftoverWorktrees(this.ports));
   }
 
-  /** Finishes the current work and starts nothing more. */
+  /** Finishes the current work and starts no more. */
   async close(): Promise<void> {
     this.isClosed = true;
     this.alarms.close();
     await this.idle();
   }
 
-  /** Resolves when nothing is being done. */
+  /** Resolves when no work is in progress. */
   idle(): Promise<void> {
     return this.queue.idle();
   }
 
-  /** Changes a task, then advances it. The caller does not wait for the second. */
+  /** Changes a task, then advances it. The caller waits only for the change. */
   private async change<T>(lineageId: RunId, act: () => Promise<T>): Promise<T> {
     try {
       return await this.queue.run(lineageId, act);
@@ -240,7 +253,7 @@ export class ReviewLoop {
     if (!this.isClosed) this.alarms.set(lineageId, inMs);
   }
 
-  /** Null: all ended runs of the task. */
+  /** Removes work trees of these runs; null: of all ended runs of the task. */
   private clear(runs: Run[] | null, lineageId = runs?.[0]?.lineageId): void {
     // The end of the recovery removes what is left from before.
     if (!lineageId || this.held) return;

@@ -3,11 +3,11 @@ import type { Role } from '../../schema/role.ts';
 
 interface ReviewerRole {
   roleId: string;
-  /** For the coder, about the choice. */
+  /** Note for the coder about the choice of the reviewer. */
   note: string | null;
 }
 
-/** The configured role, else `reviewer`, else the first role of type review. */
+/** The configured role, otherwise `reviewer`, otherwise the first role of type review. */
 export function reviewerRole(roles: readonly Role[], configured: string | undefined): ReviewerRole {
   if (configured !== undefined) return named(roles, configured);
   const able = roles
@@ -22,7 +22,7 @@ export function reviewerRole(roles: readonly Role[], configured: string | undefi
     note:
       able.length === 1
         ? null
-        : `Several roles review (${able.join(', ')}): ${first} does. \`review.role\` in .squad/squad.json chooses another.`,
+        : `Several roles can review (${able.join(', ')}); ${first} is used. \`review.role\` in .squad/squad.json chooses another.`,
   };
 }
 
@@ -32,19 +32,19 @@ function named(roles: readonly Role[], id: string): ReviewerRole {
   throw new SquadError(
     role ? 'ROLE_INVALID' : 'ROLE_UNKNOWN',
     role
-      ? `Role ${id} is set to review (review.role), but it is not of type review`
-      : `Role ${id} is set to review (review.role), but there is no such role`,
-    { suggestions: role ? [madeReviewer(role)] : ['`squad roles` shows the roles there are.'] },
+      ? `The setting review.role names the role ${id}, which is not of type review`
+      : `The setting review.role names the role ${id}, which does not exist`,
+    { suggestions: role ? [madeReviewer(role)] : ['`squad roles` lists the roles.'] },
   );
 }
 
 function nobody(roles: readonly Role[]): SquadError {
   const untrusted = roles.find(({ ungranted }) => ungranted.includes('type'));
-  return new SquadError('ROLE_UNKNOWN', 'There is no role that reviews', {
+  return new SquadError('ROLE_UNKNOWN', 'There is no role of type review, so no reviewer can be started', {
     suggestions: [
       untrusted
         ? madeReviewer(untrusted)
-        : 'Make one with `type: review` in its frontmatter; `squad init` creates the role reviewer.',
+        : 'Create one with `type: review` in its frontmatter; `squad init` creates the role reviewer.',
     ],
   });
 }

@@ -13,14 +13,14 @@ import { eventOf, type ReviewPorts, runNow } from './ports.ts';
 
 /** The review rounds of a task, and their limits. */
 export const Rounds = z.object({
-  /** The number of the last round: every review counts, whatever its outcome. */
+  /** Number of the last round: every review counts, whatever its outcome. */
   current: z.number(),
   max: z.number(),
-  /** Reviews that asked for more work. */
+  /** Number of reviews that asked for more work. */
   sentBack: z.number(),
-  /** Reviews without a result. */
+  /** Number of reviews without a result. */
   failed: z.number(),
-  /** The task is abandoned after this many of both. */
+  /** The task is abandoned after this many reviews of these two kinds together. */
   abandonAfter: z.number(),
 });
 export type Rounds = z.infer<typeof Rounds>;
@@ -51,7 +51,7 @@ export const roundsLeft = ({ current, max }: Rounds): number => Math.max(0, max 
 export const mustAbandon = ({ sentBack, failed, abandonAfter }: Rounds): boolean =>
   sentBack + failed >= abandonAfter;
 
-/** Why the task is abandoned. */
+/** Text that says why the task is abandoned. */
 export function describeFailedRounds({ sentBack, failed }: Pick<Rounds, 'sentBack' | 'failed'>): string {
   const reviews = (count: number) => (count === 1 ? '1 review' : `${count} reviews`);
   if (failed === 0) return `${reviews(sentBack)} of this task sent it back.`;
@@ -75,12 +75,12 @@ export function refuseBeyondLimit(rounds: Rounds, coderId: RunId): void {
   );
 }
 
-/** Outcomes that leave work unapproved when no reviews are left. */
+/** Outcomes that leave the work unapproved. */
 const OPEN_ENDED: readonly ReviewOutcome[] = ['needs_work', 'suggestions', 'clarification', ...FAILED];
 
 /**
- * The error of a coder that completed without approval when its task had no reviews left; null: there is nothing for a person to
- * decide. `last`: the coder's own last review; `wasRefused`: it asked for one more.
+ * The error of a coder that completed without approval when its task had no reviews left; null: there is nothing to
+ * decide. `last`: the coder's own last review; `wasRefused`: the coder asked for one more.
  */
 export function limitReached(
   rounds: Rounds,
@@ -127,7 +127,7 @@ export function closing(
   };
 }
 
-/** A call that should have ended the review and failed. */
+/** A call that should have ended the review but failed. */
 export interface Refusal {
   tool: string;
   code: string | null;

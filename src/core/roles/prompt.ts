@@ -96,7 +96,7 @@ function unknown(template: string, name: string, names: string[]): SquadError {
     {
       suggestions: [
         ...(near.length > 0 ? [`Did you mean ${near.join(', ')}?`] : []),
-        names.length > 0 ? `Its arguments are: ${names.join(', ')}.` : 'It takes none.',
+        names.length > 0 ? `Its arguments are: ${names.join(', ')}.` : 'It takes no arguments.',
       ],
     },
   );

@@ -122,10 +122,10 @@ export class SpawnLimit {
     if (depth > deepest)
       throw new SquadError(
         'DEPTH_LIMIT',
-        `This run would be ${depth} levels deep, and limits.depth is ${deepest}${askedBy}`,
+        `This run would be nested ${depth} levels deep; the limit is ${deepest} (limits.depth)${askedBy}`,
         {
           suggestions: [
-            `Raise it with \`squad config set limits.depth ${depth}\`, or let the calling agent do the work itself.`,
+            `Raise the limit with \`squad config set limits.depth ${depth}\`, or let the calling agent do the work itself.`,
           ],
         },
       );
@@ -134,10 +134,10 @@ export class SpawnLimit {
     if (this.starts.length + count > rate)
       throw new SquadError(
         'SPAWN_RATE_LIMIT',
-        `${count} more ${count === 1 ? 'run' : 'runs'} would make ${this.starts.length + count} in a minute; limits.spawns_per_minute is ${rate}${askedBy}`,
+        `${count} more ${count === 1 ? 'run' : 'runs'} would make ${this.starts.length + count} starts in a minute; the limit is ${rate} (limits.spawns_per_minute)${askedBy}`,
         {
           suggestions: [
-            `Wait a minute, start fewer at once, or raise it with \`squad config set limits.spawns_per_minute ${this.starts.length + count}\`. Nothing was started.`,
+            `Wait a minute, start fewer at once, or raise the limit with \`squad config set limits.spawns_per_minute ${this.starts.length + count}\`. Nothing was started.`,
           ],
         },
       );

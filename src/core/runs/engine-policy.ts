@@ -12,7 +12,7 @@ export function policyFor(engine: Engine, options: RunOptions): PolicyRule[] {
     rules.push({
       rule: 'approvals: ask',
       heldBy: 'advisory',
-      note: 'Squad knows no way to have this engine ask: what it may not do is refused',
+      note: 'this engine cannot ask the user: actions without permission are refused',
     });
   if (options.budgetUsd === null || rules.some(({ rule }) => rule.startsWith('budget'))) return rules;
   const isLive = engine.usageIsReported === 'live';
@@ -24,8 +24,8 @@ export function policyFor(engine: Engine, options: RunOptions): PolicyRule[] {
       note: isLive
         ? null
         : engine.usageIsReported === 'at_end'
-          ? 'checked after the turn: this engine reports what it used only then'
-          : 'cannot be checked: this engine does not report what it used',
+          ? 'checked after the turn, because this engine reports its usage only then'
+          : 'cannot be checked, because this engine does not report its usage',
     },
   ];
 }

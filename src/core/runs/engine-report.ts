@@ -130,7 +130,7 @@ export class EngineReport {
     const unknown = this.usage ? dropUnseenTotals(this.usage, this.runningTotals, chatTotals) : [];
     if (unknown.length === 0) return [];
     return [
-      `Not known for this run alone: ${unknown.join(', ')}. Its engine counts from the beginning of the chat, and what the chat had used before is not known here: it was used outside Squad since the last turn, or Squad has not seen it before.`,
+      `Unknown for this run alone: ${unknown.join(', ')}. Its engine counts from the beginning of the chat, and the earlier usage of the chat is unknown: the chat was used outside Squad since the last turn, or Squad has not seen it before.`,
     ];
   }
 

@@ -13,14 +13,14 @@ test('as many runs a minute as allowed, and not one more', { tags: ['F3'] }, () 
   expect(() => limit.admit({ count: 1, depth: 0 }, limits, NOW + 2000)).toThrow(
     expect.objectContaining({
       code: 'SPAWN_RATE_LIMIT',
-      message: expect.stringContaining('limits.spawns_per_minute is 30'),
+      message: expect.stringContaining('the limit is 30 (limits.spawns_per_minute)'),
     }),
   );
 });
 
 test('a refused call counts for nothing, and a minute later there is room again', () => {
   const limit = new SpawnLimit();
-  expect(() => limit.admit({ count: 31, depth: 0 }, limits, NOW)).toThrow('31 in a minute');
+  expect(() => limit.admit({ count: 31, depth: 0 }, limits, NOW)).toThrow('31 starts in a minute');
   limit.admit({ count: 30, depth: 0 }, limits, NOW);
   expect(() => limit.admit({ count: 1, depth: 0 }, limits, NOW + 59_999)).toThrow();
   limit.admit({ count: 30, depth: 0 }, limits, NOW + 60_000);
@@ -29,7 +29,7 @@ test('a refused call counts for nothing, and a minute later there is room again'
 test('starts that an earlier hub let through count until they are a minute old', () => {
   const limit = new SpawnLimit();
   limit.recall(Array.from({ length: 30 }, () => NOW - 30_000));
-  expect(() => limit.admit({ count: 1, depth: 0 }, limits, NOW)).toThrow('31 in a minute');
+  expect(() => limit.admit({ count: 1, depth: 0 }, limits, NOW)).toThrow('31 starts in a minute');
   limit.admit({ count: 30, depth: 0 }, limits, NOW + 30_000);
 });
 
@@ -57,6 +57,10 @@ test('a refusal names the runs that asked, the first one first', () => {
     { id: 'run_1', roleId: 'lead' },
   ] as Run[];
   const lineage = '; asked for by lead run_1 → coder run_2';
-  expect(() => limit.check({ count: 31, depth: 0, callers }, limits, NOW)).toThrow(`is 30${lineage}`);
-  expect(() => limit.check({ count: 1, depth: 3, callers }, limits, NOW)).toThrow(`is 2${lineage}`);
+  expect(() => limit.check({ count: 31, depth: 0, callers }, limits, NOW)).toThrow(
+    `is 30 (limits.spawns_per_minute)${lineage}`,
+  );
+  expect(() => limit.check({ count: 1, depth: 3, callers }, limits, NOW)).toThrow(
+    `is 2 (limits.depth)${lineage}`,
+  );
 });

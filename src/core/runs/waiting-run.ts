@@ -66,7 +66,7 @@ export async function queueNextTurn(
   if (entry?.run.status !== 'waiting_review')
     throw new SquadError(
       'REVIEW_OVER',
-      `Run ${id} does not wait for a review (status: ${entry?.run.status ?? 'ended'})`,
+      `Run ${id} is not waiting for a review (status: ${entry?.run.status ?? 'ended'})`,
     );
   if (!entry.isPaused || entry.changing || entry.stop !== null) return false;
   return changing(entry, async () => {

@@ -12,14 +12,14 @@ import { StateMode } from '../../schema/run.ts';
 import { isWeaker, type NetworkAccess, type SandboxLevel } from '../../schema/sandbox.ts';
 import type { IgnoredSetting } from '../ports/workspace.ts';
 
-/** Everything that was found, before precedence is decided. */
+/** All settings that were found, before precedence is decided. */
 export interface ConfigSources {
   workspace: string;
   env: Readonly<Record<string, string | undefined>>;
   workspaceFile: (SettingsFile<WorkspaceFile> & Trustable) | null;
-  /** True: the workspace file's agentsDir leads out of the workspace, also by a link. */
+  /** True: `agentsDir` of the workspace file leads out of the workspace, possibly by a link. */
   agentsDirLeadsOut: boolean;
-  /** `templates/run-agent.template` and `templates/create-chat.template`. */
+  /** Content of `templates/run-agent.template` and `templates/create-chat.template`. */
   workspaceTemplates: Record<TemplateKey, TemplateFile | null>;
   userFile: SettingsFile<UserFile> | null;
   /** The `.template` files that settings name, by absolute path; missing files are absent. */
@@ -30,13 +30,13 @@ type TemplateKey = 'runTemplate' | 'createChatTemplate';
 
 export interface SettingsFile<T> {
   file: string;
-  /** Base of relative paths in it. */
+  /** Folder to which relative paths in the file refer. */
   base: string;
   text: string;
   settings: T;
 }
 
-/** Content that may have come with a workspace. True: the user has trusted it as it is now. */
+/** Content that may have come with a workspace. True: the user has trusted exactly this content. */
 interface Trustable {
   trusted: boolean;
 }
@@ -44,17 +44,20 @@ interface Trustable {
 export interface TemplateFile extends Trustable {
   file: string;
   text: string;
-  /** Why it cannot be read, which matters only if the template is used. */
+  /** Why the file cannot be read, which matters only if the template is used; null if it can. */
   fault: string | null;
 }
 
-/** A template setting is its text, or the path of a file that ends in `.template`. */
+/** A template setting is the template text itself, or the path of a file that ends in `.template`. */
 export function templatePath(setting: string, base: string): string | null {
   const path = setting.trim();
   return path.endsWith('.template') && !path.includes('\n') ? resolve(base, path) : null;
 }
 
-/** Whether a workspace file sets anything that counts only once it is trusted, apart from `agentsDir`, which depends on where it leads. */
+/**
+ * Whether a workspace file sets anything that takes effect only once it is trusted, apart from `agentsDir`, which
+ * depends on its target.
+ */
 export const needsTrust = (settings: WorkspaceFile): boolean =>
   settings.sandbox === 'off' ||
   settings.network === 'full' ||
@@ -80,7 +83,7 @@ export function trustableFiles(sources: ConfigSources): { file: string; text: st
   return [...new Map(readable.map(({ file, text, trusted }) => [file, { file, text, trusted }])).values()];
 }
 
-/** `file` names the engine or its command. */
+/** Error for a file that names the engine or its command and is not trusted. */
 export const engineNotTrusted = (file: string): SquadError =>
   new SquadError(
     'ENGINE_NOT_TRUSTED',
@@ -93,12 +96,14 @@ export const engineNotTrusted = (file: string): SquadError =>
     },
   );
 
-/** One place that sets a value. It is read only if it wins: an error in a place that is overruled does no harm. */
+/**
+ * A place that sets a value. It is read only if it has precedence: an error in a place that is overridden does no harm.
+ */
 interface Candidate<T> {
   origin: ConfigOrigin;
   source: string;
   read(): T;
-  /** Why it must have no effect, and in which file. */
+  /** Why the value must have no effect, and in which file; null if it may. */
   barred?(): { file: string; reason: string } | null;
 }
 
@@ -146,12 +151,12 @@ function wrongValue(source: string, value: unknown, allowed: string): never {
   throw new SquadError('CONFIG_INVALID', `${source} is ${JSON.stringify(value)}; it must be ${allowed}.`, {
     suggestions: [
       `Change it to ${allowed}, or remove it.`,
-      '`squad config show` tells where each value comes from.',
+      '`squad config show` shows where each value comes from.',
     ],
   });
 }
 
-/** Config files of clients leave a variable empty to say "not set". */
+/** An empty variable counts as not set, because config files of clients use that to say so. */
 function isSet<T>(value: T): value is NonNullable<T> {
   return value !== undefined && value !== null && !(typeof value === 'string' && value.trim() === '');
 }
@@ -161,7 +166,7 @@ interface ResolvedConfig {
   ignored: IgnoredSetting[];
 }
 
-/** Environment, then workspace, then user, then default: the first that is set wins, and its source is recorded. */
+/** Precedence: environment, workspace, user, default. The first value that is set wins, and its source is recorded. */
 export function resolveConfig(sources: ConfigSources): ResolvedConfig {
   const ignored: IgnoredSetting[] = [];
   const pick = <T>(key: keyof Config, candidates: Candidates<T>, otherwise: T): Setting<T> => {
@@ -200,7 +205,7 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
 }
 
 const DEFAULT_TIMEOUT_MS = 30 * 60_000;
-/** The maximum of a timer. */
+/** Maximum delay of a timer. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 type Candidates<T> = (Candidate<T> | null)[];
@@ -235,7 +240,7 @@ function templates(sources: ConfigSources, key: TemplateKey, variable: string): 
   const file = workspaceTemplates[key];
   return [
     fromEnv(sources, variable, setting => text(setting, variable, workspace)),
-    // The file that names the template and the template itself both came with the workspace.
+    // Both the file that names the template and the template itself may have come with the workspace.
     given && { ...given, barred: () => given.barred?.() ?? (named ? barredFile(named) : null) },
     file && {
       origin: 'workspace',
@@ -272,7 +277,7 @@ function timeouts(sources: ConfigSources): Candidates<number> {
   ];
 }
 
-/** Engines of the workspace and the user together; for the same name the workspace wins. */
+/** Engines of the workspace and of the user; if both have the same name, the workspace wins. */
 function enginesOf(sources: ConfigSources): Candidates<Record<string, EngineBlock>> {
   const ofUser = sources.userFile?.settings.engines;
   return [
@@ -281,7 +286,7 @@ function enginesOf(sources: ConfigSources): Candidates<Record<string, EngineBloc
   ];
 }
 
-/** A setting that only files set, without conversion. */
+/** A setting that only files can set, used without conversion. */
 const fromFiles = <K extends keyof WorkspaceFile & keyof UserFile>(
   sources: ConfigSources,
   key: K,
@@ -325,7 +330,7 @@ function contentOf({ file, text, fault }: TemplateFile): string {
 function missing(path: string, source: string): never {
   throw new SquadError('TEMPLATE_MISSING', `The template file ${path}, named by ${source}, does not exist.`, {
     suggestions: [
-      'Make the file, or change the setting. A setting that does not end in .template is the template itself.',
+      'Create the file, or change the setting. A value that does not end in .template is used as the template itself.',
     ],
   });
 }

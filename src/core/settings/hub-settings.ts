@@ -27,7 +27,7 @@ export class SettingsInForce {
     return this.current;
   }
 
-  /** False: the default applies. */
+  /** False: the default is used. */
   isSet(key: string): boolean {
     return key in this.stored;
   }

@@ -17,7 +17,9 @@ import {
 } from '../runs/plan-run.ts';
 import type { RunRequest } from '../runs/run-request.ts';
 
-/** True while the run exists only for its caller. A subagent run that somebody retried or replied to is like any other run. */
+/**
+ * True while the run exists only for its caller. A subagent run that was retried or replied to is like any other run.
+ */
 export const isSubagentCall = ({ options }: Pick<Run, 'options'>): boolean =>
   options.subagent !== null && options.takesUp === null;
 
@@ -25,11 +27,14 @@ type SubagentRequest = RunRequest & {
   spec: Extract<EngineSpec, { kind: 'native' }> & { subagent: Subagent };
 };
 
-/** A call of a subagent, or a retry of one or a reply to one. */
+/** True for a call of a subagent, a retry of it or a reply to it. */
 export const isSubagentRequest = (request: RunRequest): request is SubagentRequest =>
   request.spec?.kind === 'native' && request.spec.subagent !== null;
 
-/** Plans a run whose file says everything that a role says of other runs. It has the MCP servers of its file and no others. */
+/**
+ * Plans a run of a subagent, whose file contains everything that a role defines for other runs. The run has only the
+ * MCP servers of its file.
+ */
 export async function planSubagent(
   request: SubagentRequest,
   membership: Membership,
@@ -66,7 +71,7 @@ export async function planSubagent(
   return checkCommand(planned, context);
 }
 
-/** A subagent works where its caller was started, also outside the workspace. */
+/** A subagent works in the folder where its caller was started, even outside the workspace. */
 async function subagentFolder(
   request: SubagentRequest,
   runId: RunId,

@@ -12,19 +12,19 @@ import {
 export const BacklogItem = z.object({
   title: z.string(),
   done: z.boolean(),
-  /** `(#12)` */
+  /** From the tag `(#12)`. */
   issue: z.string().nullable(),
-  /** `@name` */
+  /** From the tag `@name`. */
   owner: z.string().nullable(),
-  /** `[P1]` */
+  /** From the tag `[P1]`. */
   priority: z.string().nullable(),
-  /** The lines indented under the item. */
+  /** Lines indented under the item. */
   notes: z.string().nullable(),
 });
 export type BacklogItem = z.infer<typeof BacklogItem>;
 
 export const BacklogGroup = z.object({
-  /** The heading: a state such as Next or Later. Null above the first heading. */
+  /** The heading, which is a state such as Next or Later. Null above the first heading. */
   title: z.string().nullable(),
   items: z.array(BacklogItem),
   /** Other text under the heading. */
@@ -37,10 +37,10 @@ export interface Backlog {
   notes: string[];
 }
 
-/** A group with its lines in the file, from 0. */
+/** A group with its position in the file; lines count from 0. */
 interface LocatedGroup extends Pick<TeamSection, 'start' | 'end'> {
   group: BacklogGroup;
-  /** The line of each item. */
+  /** Line number of each item. */
   itemLines: number[];
 }
 
@@ -63,7 +63,7 @@ export function locateBacklog(text: string): { groups: LocatedGroup[]; notes: st
     let open: { indent: number; item: BacklogItem; notes: string[] } | null = null;
     for (const line of own) {
       const [, indent, mark, content] = (isCode(line) ? null : ITEM.exec(line.text)) ?? [];
-      // Without an item above it, a line this deep is indented code: an example.
+      // Without an item above, a line with this indent is a code block: an example.
       const isExample = open === null && (indent ?? '').replace(/\t/g, '    ').length >= 4;
       if (!isExample && indent !== undefined && mark !== undefined && content !== undefined) {
         addNotes(open);
@@ -85,11 +85,12 @@ export function locateBacklog(text: string): { groups: LocatedGroup[]; notes: st
     }
     addNotes(open);
     group.text = trimmedText(otherLines) || null;
-    // The title of the file and its introduction are not a state.
+    // The title of the file and its introduction are no group.
     if ((group.items.length > 0 || level === 2) && groups.length < MAX_ENTRIES)
       groups.push({ group, itemLines, start, end });
   }
-  if (count > MAX_ENTRIES) notes.push(`backlog.md has ${count} items: the first ${MAX_ENTRIES} are read.`);
+  if (count > MAX_ENTRIES)
+    notes.push(`backlog.md has ${count} items; only the first ${MAX_ENTRIES} are read.`);
   return { groups, notes };
 }
 
@@ -101,7 +102,7 @@ function itemOf(content: string, mark: string): BacklogItem {
     .replace(/\(#\d{1,9}\)/, ' ')
     .replace(owner === null ? /$^/ : `@${owner}`, ' ')
     .replace(/[[(]P[0-9][\])]/i, ' ');
-  // Nothing but tags is still an item.
+  // An item that consists only of tags is still an item.
   const title = withoutMarkup(rest) || withoutMarkup(content) || '(no title)';
   return { title, done: /[xX]/.test(mark), issue, owner, priority, notes: null };
 }

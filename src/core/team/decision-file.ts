@@ -17,17 +17,17 @@ const NAMES: Readonly<Record<string, FieldName>> = {
   when: 'date',
 };
 
-/** `**By:** x`, `**By**: x`, `By: x`, also in a list or a quote. */
+/** Matches `**By:** x`, `**By**: x` and `By: x`, also in a list or a quote. */
 const FIELD =
   /^\s{0,3}(?:[-*+>]\s+)?(\*\*|__)?\s?([A-Za-z][A-Za-z /-]{0,30})(\*\*|__)?:\s?(\*\*|__)?(?:\s+|$)(.*)$/s;
 
 interface Field {
-  /** Null for an unknown name, which still ends the field before it. */
+  /** Null for an unknown name, which still ends the previous field. */
   name: FieldName | null;
   value: string;
 }
 
-/** Null for a line of text. An unknown name counts only in bold. */
+/** Null for a line of text. An unknown name is a field only in bold. */
 export function fieldIn(line: string): Field | null {
   const [, open, label, closeBefore, closeAfter, value = ''] = FIELD.exec(line) ?? [];
   if (label === undefined) return null;
@@ -46,15 +46,15 @@ export interface NewDecision {
   title: string;
   what: string;
   why: string;
-  /** Shown to people: a role and its run, or the user. */
+  /** Author for people: a role and its run, or the user. */
   by: string;
-  /** Used in the file name. */
+  /** Author for the file name. */
   author: string;
 }
 
 const MAX_LENGTH = { title: 200, text: 8_000, by: 120, slug: 48 };
 
-/** The file of a decision. Nothing in its text can be read as another entry or another author. */
+/** The file of a decision. Its text is escaped, so that it cannot be read as another entry or author. */
 export function decisionText({ title, what, why, by }: NewDecision, at: Date): string {
   return [
     `### ${at.toISOString().slice(0, 19)}Z: ${headingText(title)}`,
@@ -68,7 +68,7 @@ export function decisionText({ title, what, why, by }: NewDecision, at: Date): s
   ].join('\n');
 }
 
-/** Without `.md`, so that a number can come between. */
+/** Without `.md`, so that a number can be inserted. */
 export function decisionFileName({ title, author }: NewDecision, at: Date): string {
   const parts = [at.toISOString().slice(0, 10), slug(author, 32), slug(title, MAX_LENGTH.slug)];
   return parts.filter(part => part !== '').join('-');
@@ -105,7 +105,7 @@ function asBody(text: string): string {
     .slice(1)
     .map(line => ({ line, text: escaped(line) }));
   if (!first) return '(not given)';
-  // Code begins on a line of its own.
+  // Code must begin on a separate line.
   return [`${isCode(first.line) ? '\n' : ''}${first.text}`, ...rest.map(each => each.text)].join('\n');
 }
 

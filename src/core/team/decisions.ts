@@ -14,31 +14,31 @@ import {
 } from './team-markdown.ts';
 
 export const Decision = z.object({
-  /** Stays the same as long as the heading does, also when the decision moves from the inbox into the file. */
+  /** Stays the same as long as the heading does, even when the decision moves from the inbox into the file. */
   id: z.string(),
   title: z.string(),
-  /** As written. */
+  /** Date as written. */
   date: z.string().nullable(),
   by: z.string().nullable(),
   what: z.string().nullable(),
   why: z.string().nullable(),
-  /** Everything under the heading. */
+  /** Everything below the heading. */
   text: z.string(),
-  /** Inside `.squad`. */
+  /** Path inside `.squad`. */
   file: z.string(),
-  /** False: still in the inbox. */
+  /** False: the decision is still in the inbox. */
   merged: z.boolean(),
 });
 export type Decision = z.infer<typeof Decision>;
 
 export interface DecisionFile {
-  /** Inside `.squad`. */
+  /** Path inside `.squad`. */
   file: string;
   text: string;
 }
 
 export interface Decisions {
-  /** Newest first, then those without a date in the order of the files. */
+  /** Newest first; those without a date follow in the order of the files. */
   decisions: Decision[];
   /** Problems of the files, for the people who edit them. */
   notes: string[];
@@ -46,14 +46,14 @@ export interface Decisions {
 
 type Found = Omit<Decision, 'id'>;
 
-/** The decisions of `decisions.md` and of the inbox, whose files come newest first. */
+/** The decisions of `decisions.md` and of the inbox; files of the inbox must be given newest first. */
 export function readDecisions(main: DecisionFile | null, inbox: readonly DecisionFile[]): Decisions {
   const notes: string[] = [];
   const inMain = main ? entriesIn(main, true) : [];
   const merged = inMain.slice(-MAX_ENTRIES).flatMap(entry => decisionOf(entry, main!.file, true) ?? []);
   if (inMain.length > MAX_ENTRIES)
     notes.push(
-      `${main!.file} has ${inMain.length} decisions: the last ${MAX_ENTRIES} are read. Move old ones into another file.`,
+      `${main!.file} has ${inMain.length} decisions; only the last ${MAX_ENTRIES} are read. Move old ones into another file.`,
     );
   if (main && merged.length === 0 && hasListItems(main.text))
     notes.push(
@@ -92,13 +92,15 @@ function entriesIn({ text }: DecisionFile, merged: boolean): Entry[] {
       current = { level: section.level, title: section.title, sections: [section] };
       entries.push(current);
     } else if (isBelow) current?.sections.push(section);
-    // A heading that only groups decisions.
+    // A heading that only groups decisions ends the current one.
     else if (section.level > 0) current = null;
   }
   return entries;
 }
 
-/** A section below a decision belongs to it, unless it has its own author or date. */
+/**
+ * Whether a section begins a decision. A section below a decision belongs to it, unless it has its own author or date.
+ */
 function begins(section: TeamSection, isBelow: boolean, merged: boolean, isFirst: boolean): boolean {
   const { level, title, own } = section;
   if (level === 0) return !merged && own.some(line => line.text.trim() !== '');
@@ -142,7 +144,10 @@ function decisionOf({ title, sections }: Entry, file: string, merged: boolean): 
 const EMPTY = { by: null, what: null, why: null };
 const MAX_TITLE_LENGTH = 300;
 
-/** The text after each field name up to the next: on its own lines, or as sections. The first of a name counts. */
+/**
+ * The text after each field name up to the next one: on its own lines, or as sections. If a name occurs twice, the
+ * first counts.
+ */
 function fieldsOf(sections: readonly TeamSection[]): Partial<Record<FieldName, string>> {
   const taken = new Map<FieldName, string[]>();
   sections.forEach(({ title, own }, at) => {
@@ -163,7 +168,7 @@ function fieldsOf(sections: readonly TeamSection[]): Partial<Record<FieldName, s
   }
 }
 
-/** Equal ids get a number. */
+/** Appends a number to ids that occur more than once. */
 function withIds(found: readonly Found[]): Decision[] {
   const seen = new Map<string, number>();
   return found.map(each => {
@@ -191,7 +196,7 @@ const nameOf = (file: string): string => (file.split('/').at(-1) ?? file).replac
 const cut = (text: string, most: number): string =>
   text.length > most ? `${text.slice(0, most - 1).toWellFormed()}…` : text;
 
-/** Headings, quotes and rules are also in a file that has no decision yet. */
+/** Headings, quotes and rules also occur in a file without decisions, so only list items count. */
 const hasListItems = (text: string): boolean =>
   teamSections(text).some(({ own }) =>
     own.some(({ text: line }) => /^\s{0,3}([-*+]|\d+[.)])\s+\S/.test(line)),

@@ -1,7 +1,7 @@
 import { SquadError } from '../../schema/error.ts';
 import { type BacklogGroup, type BacklogItem, indentOf, locateBacklog, readBacklog } from './backlog.ts';
 
-/** An item's lines: from `first` up to `end`, with its notes and the items below it. */
+/** An item's lines, from `first` up to `end`, including its notes and the items below it. */
 interface ItemPlace {
   item: BacklogItem;
   group: BacklogGroup;
@@ -11,10 +11,10 @@ interface ItemPlace {
 }
 
 interface BacklogPlaces {
-  /** Each with its line end. */
+  /** Lines of the file, each with its line end. */
   lines: string[];
   items: ItemPlace[];
-  /** `end`: the line after the last one that is not blank. */
+  /** `end` is the line after the last line that is not blank. */
   groups: { group: BacklogGroup; end: number }[];
 }
 
@@ -48,7 +48,7 @@ function endOf(lines: readonly string[], first: number, indent: number): number 
   return end;
 }
 
-/** Items are numbered from 1 in the order of the file, done ones too. */
+/** Items are numbered from 1 in the order of the file, including done ones. */
 export type BacklogEdit =
   | { action: 'add'; title: string; owner?: string; under?: string }
   | { action: 'done' | 'reopen' | 'up' | 'down'; number: number }
@@ -56,7 +56,7 @@ export type BacklogEdit =
 
 interface EditedBacklog {
   text: string;
-  /** The edited item's number after the edit. */
+  /** Number of the edited item after the edit. */
   number: number;
   item: BacklogItem;
 }
@@ -64,7 +64,10 @@ interface EditedBacklog {
 const NEW_FILE = '# Backlog\n';
 const HEADING = '## Next';
 
-/** The text with one change: every other line stays as it was, to the byte. Throws BACKLOG_ITEM_UNKNOWN, BACKLOG_CHANGED and INVALID_INPUT. */
+/**
+ * The text with one change; every other line stays the same, byte for byte. Throws BACKLOG_ITEM_UNKNOWN,
+ * BACKLOG_CHANGED and INVALID_INPUT.
+ */
 export function editBacklog(before: string | null, edit: BacklogEdit): EditedBacklog {
   const text = before ?? NEW_FILE;
   const places = backlogPlaces(text);
@@ -72,7 +75,8 @@ export function editBacklog(before: string | null, edit: BacklogEdit): EditedBac
   const after = lines.join('');
   const wanted = order.map(({ item }) => item);
   const found = itemsOf(after);
-  // Markdown that this code does not understand must not cost anybody a line.
+  // Refused if the result differs from what was intended: Markdown that this code does not understand must not lose a
+  // line.
   if (!isSame(found, wanted) || !isSame(textsOf(after), textsOf(text), edit.action === 'add'))
     throw new SquadError(
       'BACKLOG_CHANGED',
@@ -123,17 +127,17 @@ function moved(places: BacklogPlaces, block: ItemPlace, target: ItemPlace, about
   if (target.first >= block.first && target.first < block.end)
     throw new SquadError(
       'INVALID_INPUT',
-      `"${block.item.title}" cannot go before itself or what is below it`,
+      `"${block.item.title}" cannot be moved before itself or before an item nested below it`,
       {
-        suggestions: ['`squad backlog` shows the numbers.'],
+        suggestions: ['`squad backlog` shows the numbers of the items.'],
       },
     );
   if (target.indent !== block.indent)
     throw new SquadError(
       'INVALID_INPUT',
-      'One of the two items is nested below another item: they have no common order',
+      'The two items are at different levels, so one cannot be moved before the other',
       {
-        suggestions: ['Move it before an item of the same level, or in an editor.'],
+        suggestions: ['Choose an item at the same level, or edit .squad/backlog.md in an editor.'],
       },
     );
   const gapBefore = blanks(lines, block.first, -1);
@@ -159,7 +163,7 @@ function added(places: BacklogPlaces, edit: BacklogEdit & { action: 'add' }): Ch
   const title = edit.title.trim();
   if (title === '' || /\p{Cc}/u.test(title))
     throw new SquadError('INVALID_INPUT', 'The title of an item must be text on one line', {
-      suggestions: ['squad backlog add "Retry failed uploads"'],
+      suggestions: ['For example: `squad backlog add "Retry failed uploads"`'],
     });
   const into = groupFor(places, edit.under);
   const siblings = items.filter(({ group, indent }) => group === into && indent <= 3);
@@ -185,7 +189,7 @@ function added(places: BacklogPlaces, edit: BacklogEdit & { action: 'add' }): Ch
   };
 }
 
-/** The named heading; else the first with an open item, or the first. */
+/** The named heading; otherwise the first with an open item, or the first. */
 function groupFor({ groups, items }: BacklogPlaces, under: string | undefined) {
   if (under === undefined) {
     const open = items.find(({ item, indent }) => !item.done && indent <= 3)?.group;
@@ -195,7 +199,9 @@ function groupFor({ groups, items }: BacklogPlaces, under: string | undefined) {
   if (found) return found.group;
   const titles = groups.flatMap(({ group }) => group.title ?? []);
   throw new SquadError('BACKLOG_ITEM_UNKNOWN', `backlog.md has no heading "${under.trim()}"`, {
-    suggestions: [titles.length > 0 ? `It has: ${titles.slice(0, 10).join(', ')}.` : 'It has no headings.'],
+    suggestions: [
+      titles.length > 0 ? `Its headings: ${titles.slice(0, 10).join(', ')}.` : 'It has no headings.',
+    ],
   });
 }
 
@@ -203,7 +209,7 @@ function placeOf({ items }: BacklogPlaces, number: number): ItemPlace {
   const place = items[number - 1];
   if (place) return place;
   throw new SquadError('BACKLOG_ITEM_UNKNOWN', `backlog.md has no item ${number}`, {
-    suggestions: [`It has ${items.length}; \`squad backlog\` shows their numbers.`],
+    suggestions: [`It has ${items.length} items; \`squad backlog\` shows their numbers.`],
   });
 }
 
@@ -234,7 +240,7 @@ function blanks(lines: readonly string[], from: number, step: 1 | -1): number {
   return count;
 }
 
-/** The last line of a file may lack its line end. */
+/** Adds the line end that the last line of a file may lack. */
 function withLineEnd(lines: string[], eol: string): string[] {
   const last = lines.at(-1);
   if (last === undefined || last === '' || /[\r\n]$/.test(last)) return lines;
@@ -245,7 +251,7 @@ const eolOf = (lines: readonly string[]): string => /\r?\n$|\r$/.exec(lines[0] ?
 const itemsOf = (text: string): BacklogItem[] => readBacklog(text).groups.flatMap(({ items }) => items);
 const textsOf = (text: string) => readBacklog(text).groups.map(({ title, text }) => ({ title, text }));
 
-/** With `mayGrow`, one more heading at the end is allowed. */
+/** Whether both lists are equal. With `mayGrow`, one more heading at the end is allowed. */
 function isSame(found: readonly object[], wanted: readonly object[], mayGrow = false): boolean {
   const compared = mayGrow ? found.slice(0, Math.max(wanted.length, found.length - 1)) : found;
   return JSON.stringify(compared) === JSON.stringify(wanted);

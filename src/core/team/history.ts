@@ -10,20 +10,23 @@ import {
 } from './team-markdown.ts';
 
 export interface HistoryEntry {
-  /** Its own heading, or the one above it. */
+  /** The entry's own heading, or the one above it. */
   title: string | null;
   date: string | null;
   text: string;
 }
 
-/** The entries of an agent's history, the last ones if there are too many: each section of level three, elsewhere each list item or paragraph. */
+/**
+ * The entries of an agent's history: each section of level three, elsewhere each list item or paragraph. If there are
+ * too many, only the last ones.
+ */
 export function readHistory(text: string): HistoryEntry[] {
   const entries: HistoryEntry[] = [];
   let open: { level: number; entry: HistoryEntry } | null = null;
   for (const section of teamSections(text)) {
     if (open && section.level > open.level) {
       const added = trimmedText([`${'#'.repeat(section.level)} ${section.title}`, ...linesOf(section)]);
-      // Appended, not joined again with every part: many parts would take quadratic time.
+      // Appended to the string: joining all parts each time would take quadratic time.
       if (added !== '') open.entry.text += open.entry.text === '' ? added : `\n\n${added}`;
       continue;
     }
@@ -43,7 +46,7 @@ export function readHistory(text: string): HistoryEntry[] {
 
 const linesOf = ({ own }: TeamSection): string[] => own.map(line => line.text);
 
-/** List items with the lines indented under them; other text by paragraphs. */
+/** Blocks of text: list items with the lines indented under them, other text by paragraphs. */
 function blocksOf(lines: readonly MarkdownLine[]): string[] {
   const blocks: string[][] = [[]];
   for (const line of lines) {

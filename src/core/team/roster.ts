@@ -46,15 +46,15 @@ function cellsOf(line: string): string[] {
 export interface Member {
   name: string;
   role: string | null;
-  /** The path as written. */
+  /** Path as written in the table. */
   charter: string | null;
-  /** Without the icon before it. */
+  /** Status without its icon. */
   status: string | null;
-  /** The member's folder in `agents/`. */
+  /** Name of the member's folder in `agents/`. */
   agent: string;
   /** The heading above the table. */
   group: string | null;
-  /** The other columns. */
+  /** Values of the other columns. */
   more?: Record<string, string>;
 }
 
@@ -95,13 +95,13 @@ export function readRoster(text: string): Roster {
       'team.md has no table of members: it needs the columns Name and Role, and may have Charter and Status.',
     );
   if (members.length > MAX_ENTRIES) {
-    notes.push(`team.md has ${members.length} members: the first ${MAX_ENTRIES} are read.`);
+    notes.push(`team.md has ${members.length} members; only the first ${MAX_ENTRIES} are read.`);
     members.length = MAX_ENTRIES;
   }
   return { members, notes };
 }
 
-/** The first column of a name counts. */
+/** If two columns have the same name, the first counts. */
 function columnsOf({ columns }: MarkdownTable): (Column | null)[] {
   const taken = new Set<Column>();
   return columns.map(title => {
@@ -145,7 +145,7 @@ function memberOf(
 const isFilled = (text: string | undefined): text is string =>
   text !== undefined && text !== '' && !/^[-\u2013\u2014]+$/.test(text);
 
-/** The target of a link. */
+/** Path of the charter; from a link, its target. */
 const charterIn = (cell: string): string => withoutMarkup(/\]\(([^()\s]{1,500})\)/.exec(cell)?.[1] ?? cell);
 
 const withoutIcon = (text: string): string => text.replace(/^[^\p{L}\p{N}]+/u, '').trim() || text;

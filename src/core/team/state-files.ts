@@ -6,7 +6,10 @@ import { type ShownStatus, shownStatus } from '../../schema/shown-status.ts';
 import type { Store } from '../ports/store.ts';
 import { firstSentence } from '../text.ts';
 
-/** Divides a file that people may edit: text above it is theirs and stays as it is, text below is Squad's. Without it all is theirs. */
+/**
+ * Divides a file that people may edit: text above the mark is theirs and stays unchanged, text below it is Squad's.
+ * Without the mark all text is theirs.
+ */
 const MARK =
   '<!-- squad: everything below this line is written by Squad; your own notes are safe above it -->';
 
@@ -21,23 +24,23 @@ Agents running in this workspace, and the latest runs.
 
 `;
 
-/** The file before the first run. */
+/** Content of the file before the first run. */
 export const emptyTeamFile = (name: 'IAC.md' | 'CONTEXT.md'): string =>
   `${name === 'IAC.md' ? IAC_HEAD : CONTEXT_HEAD}No agent has run in this workspace yet.\n`;
 
-/** Beyond this size the oldest entries are dropped. */
+/** Beyond this size the oldest entries of the log are dropped. */
 export const MAX_LOG_BYTES = 256 * 1024;
-/** The size after that, smaller so that the file is not rewritten with every entry. */
+/** Size after dropping entries: smaller, so that the file is not rewritten with every entry. */
 const KEPT_LOG_BYTES = 192 * 1024;
 const DROPPED = '- (older entries were dropped)';
 
-/** Adds lines to the log: as text to append, or as a new file. All texts have one character for each byte. */
+/** Adds lines to the log: returns text to append, or a new file. All texts have one character for each byte. */
 export function addToLog(
   file: string | null,
   lines: readonly string[],
 ): { append: string } | { replace: string } {
   const { above, ours, isMarked } = split(file, IAC_HEAD);
-  // A crash may have left half a line.
+  // A crash may have left an incomplete line.
   const lineEnd = ours === '' || ours.endsWith('\n') ? '' : '\n';
   const added = lineEnd + lines.map(line => `${line}\n`).join('');
   const isShort = ours.length + added.length <= MAX_LOG_BYTES;
@@ -61,7 +64,7 @@ function split(file: string | null, head: string): { above: string; ours: string
   return { above: `${theirs}${gap}${at < 0 ? '\n' : ''}${MARK}\n`, ours: '', isMarked: false };
 }
 
-/** The last lines that fit, after one that says that older ones were dropped. */
+/** The last lines that fit, after a line that says that older ones were dropped. */
 function newest(log: string): string {
   const lines = log.replace(/[\r\n]+$/, '').split('\n');
   let first = lines.length;
@@ -127,7 +130,7 @@ const teamCost = ({ startedAt, endedAt, usage }: Run): TeamCost => ({
 interface TeamRun {
   runId: string;
   squadId: string;
-  /** Its role or subagent; null: neither. */
+  /** Role or subagent of the run; null: neither. */
   name: string | null;
   engine: string;
   model: string | null;
@@ -138,7 +141,7 @@ interface TeamRun {
 interface TeamCost {
   durationMs: number | null;
   costUsd: number | null;
-  /** Calculated from a price list, not reported by the engine. */
+  /** True: the cost was calculated from a price list, not reported by the engine. */
   costIsEstimated?: boolean;
   tokens?: { input: number | null; output: number | null } | null;
 }
@@ -148,7 +151,7 @@ export type TeamEntry = TeamRun & { at: number } & (
     | ({
         kind: 'end';
         status: ShownStatus;
-        /** The answer, or why there is none. */
+        /** The answer, or the reason why there is none. */
         result: string;
       } & TeamCost)
   );
@@ -159,7 +162,7 @@ export type RecentRun = TeamRun & TeamCost & { status: ShownStatus; endedAt: num
 export interface TeamState {
   at: number;
   active: ActiveAgent[];
-  /** Newest first. */
+  /** Latest runs, newest first. */
   recent: RecentRun[];
 }
 
@@ -169,7 +172,7 @@ const MAX_RESULT_LENGTH = 200;
 const MAX_ACTIVE = 100;
 const MAX_RECENT = 25;
 
-/** One start or end, on one line. Task and result come last, where they cannot be taken for another field. */
+/** One start or end as one line. Task and result come last, so that they cannot be mistaken for another field. */
 export function entryLine(entry: TeamEntry): string {
   const fields = [
     time(entry.at),
@@ -222,7 +225,7 @@ function whoOf({ name, engine, model }: TeamRun): string {
   return name === null ? engineText : `${word(name)} (${engineText})`;
 }
 
-/** To the second, in UTC: the same for every reader. */
+/** Time in UTC with seconds, the same for every reader. */
 const time = (at: number): string => new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
 
 const duration = ({ durationMs }: TeamCost): string =>

@@ -1,25 +1,27 @@
 import { type MarkdownLine, readMarkdown, titleOf } from '../../base/markdown.ts';
 
 interface TeamLine extends MarkdownLine {
-  /** Its line in the file, from 0; of an underlined heading, the first of its two. */
+  /** Line number in the file, from 0; for an underlined heading, its first line. */
   number: number;
 }
 
 export interface TeamSection {
-  /** 0 for the text above the first heading. */
+  /** Level of the heading; 0 for the text above the first heading. */
   level: number;
   title: string;
   own: TeamLine[];
-  /** Lines of the file: from the heading up to the next one. */
+  /** First line of the section; it ends at the next heading. */
   start: number;
   end: number;
 }
 
-/** Right under a line of text it would make that line a heading. In these files people mean a rule. */
+/**
+ * A rule. In Markdown it would turn a line of text right above into a heading, but in these files people mean a rule.
+ */
 const RULE = /^ {0,3}-{3,}[ \t]*$/;
 const HEADING = /^ {0,3}#{1,6}(?=[ \t]|$)/;
 
-/** A team file by its headings. Comments and frontmatter are for other programs and are left out. */
+/** Splits a team file at its headings. Comments and frontmatter are for other programs and are left out. */
 export function teamSections(text: string): TeamSection[] {
   const lines = teamLines(text);
   const sections: TeamSection[] = [{ level: 0, title: '', own: [], start: 0, end: 0 }];
@@ -46,7 +48,7 @@ export function teamLines(text: string): TeamLine[] {
   }
   let at = 0;
   return readMarkdown(rows.join('\n')).map(({ kind, text: own, level, closing }) => {
-    // Only the end of code that is never closed has no row.
+    // Only the line that closes unclosed code has no number.
     const number = numbers[at] ?? source.length;
     at += kind === 'heading' && !HEADING.test(rows[at] ?? '') ? 2 : 1;
     return { kind, text: own, level, closing, number };
@@ -55,14 +57,14 @@ export function teamLines(text: string): TeamLine[] {
 
 export const isCode = ({ kind }: MarkdownLine): boolean => kind === 'code' || kind === 'opens code';
 
-/** Without the blank lines and rules around the text. */
+/** The text without blank lines and rules at its beginning and end. */
 export function trimmedText(lines: readonly string[]): string {
   const isText = (line: string) => line.trim() !== '' && !/^\s{0,3}([-*_])(\s*\1){2,}\s*$/.test(line);
   const first = lines.findIndex(isText);
   return first < 0 ? '' : lines.slice(first, lines.findLastIndex(isText) + 1).join('\n');
 }
 
-/** Text on one line, without the marks for bold, code and links. */
+/** Text on one line, without Markdown marks for bold, code and links. */
 export function withoutMarkup(text: string): string {
   return text
     .replace(/!?\[([^\][]{0,500})\]\([^()\s]{0,2000}\)/g, '$1')
@@ -71,7 +73,7 @@ export function withoutMarkup(text: string): string {
     .trim();
 }
 
-/** Limits for a team's files: anybody can write them, and every hub reads them. */
+/** Limits for a team's files, because anybody can write them and every hub reads them. */
 export const MAX_BYTES = 1024 * 1024;
 export const MAX_LINES = 40_000;
 export const MAX_ENTRIES = 5_000;
@@ -82,13 +84,13 @@ export interface Part {
   isCut: boolean;
 }
 
-/** The beginning of a text, in whole lines. */
+/** The beginning of a text, cut after a whole line. */
 export function firstLines(text: string, most: number): Part {
   const end = lineStarts(text)[most] ?? text.length;
   return { text: text.slice(0, end), isCut: end < text.length };
 }
 
-/** The end of a text, in whole lines. */
+/** The end of a text, cut before a whole line. */
 export function lastLines(text: string, most: number): Part {
   const start = lineStarts(text)
     .filter(at => at < text.length)
@@ -98,7 +100,7 @@ export function lastLines(text: string, most: number): Part {
 
 export const countLines = (text: string): number => lineStarts(text).length;
 
-/** After a cut the first entry may lack its beginning: continue with the next heading of level 1 to 3. */
+/** After a cut the first entry may lack its beginning, so the text continues at the next heading of level 1 to 3. */
 export function fromHeading({ text, isCut }: Part): Part {
   if (!isCut) return { text, isCut };
   const at = /^ {0,3}#{1,3}[ \t]/m.exec(text)?.index ?? lineStarts(text)[1];
@@ -119,7 +121,7 @@ const DATE = new RegExp(`(?<!\\d)(${DAY})(${TIME})?(?![\\d])`);
 const AT_START = new RegExp(`^[[(]?${DAY}(?:${TIME})?[\\])]?\\s*(?:[:–—|-]\\s*)?`);
 const AT_END = new RegExp(`\\s*[–—-]?\\s*[[(]?${DAY}(?:${TIME})?[\\])]?$`);
 
-/** The first date in a text, as it is written. Null if there is none, or none that the calendar has. */
+/** The first date in a text, as written. Null if there is none, or if it is not a valid date. */
 export function dateIn(text: string): string | null {
   const [whole, day] = DATE.exec(text.slice(0, 500)) ?? [];
   if (whole === undefined || day === undefined) return null;

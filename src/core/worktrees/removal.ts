@@ -4,7 +4,7 @@ import { shellWord } from '../../schema/shell-word.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import type { Removal, WorktreeState } from '../ports/worktrees.ts';
 
-/** Decision of pruning about a work tree, with its reason. */
+/** What pruning does with a work tree, and why. */
 interface WorktreeVerdict {
   prune: 'remove' | 'keep';
   why: string;
@@ -12,16 +12,19 @@ interface WorktreeVerdict {
 
 interface Judged {
   worktree: Worktree;
-  /** Every run that uses it: the one it was made for, and replies to that. */
+  /** Every run that uses the work tree: the one it was created for, and replies to that. */
   runs: readonly Pick<Run, 'id' | 'status'>[];
   state: WorktreeState;
-  /** The user named it. */
+  /** True: the user named the work tree. */
   isNamed: boolean;
-  /** The user agreed to copy large files into the repository. */
+  /** True: the user agreed to copy large files into the repository. */
   saveLarge?: boolean;
 }
 
-/** Pruning removes a work tree without unmerged work by itself, and any other only when the user names it; its work is saved then. */
+/**
+ * Pruning removes a work tree on its own only if it has no unmerged work. Any other is removed only when the user names
+ * it; its work is saved then.
+ */
 export function judgeWorktree(judged: Judged): WorktreeVerdict {
   const { state, isNamed } = judged;
   const obstacle = inUse(judged);

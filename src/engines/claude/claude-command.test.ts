@@ -222,7 +222,7 @@ describe('permissions', () => {
       tools('read', 'Read(src/**)'),
       tools('full', 'Bash(ls)'),
     ])
-      expect(rule).toMatchObject({ heldBy: 'advisory', note: expect.stringContaining('is not held') });
+      expect(rule).toMatchObject({ heldBy: 'advisory', note: expect.stringContaining('is not enforced') });
   });
 
   test('tools that reading only leaves out are named', () => {

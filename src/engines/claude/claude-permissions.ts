@@ -101,17 +101,19 @@ export function claudePolicy(options: RunOptions): PolicyRule[] {
   return policyRules(options, {
     read: held(
       options.approvals === 'ask'
-        ? 'it reads by itself, and the user is asked for everything else'
+        ? 'it may read without asking; the user is asked for everything else'
         : 'it has only read-only tools',
     ),
     approvals:
       options.permission === 'full'
         ? advisory('with permission full it asks for nothing')
-        : held('the user is asked for what it may not do; without an answer it is refused'),
+        : held(
+            'the user is asked before an action without permission; without an answer the action is refused',
+          ),
     edit: editHolder(options.tools),
     tools: toolsHolder(options),
     budget: options.stopAtBudget
-      ? held('checked after each model request, so the last one can go over')
+      ? held('checked after each model request, so the last one can exceed it')
       : advisory('only reported, not stopped'),
     schema: held('Claude Code checks it, and Squad checks the result again'),
     effort: held(),
@@ -140,11 +142,11 @@ function toolsHolder({ permission, tools, approvals }: Asked): Holder {
     );
   const ruled = asked.filter(tool => tool !== baseName(tool));
   if (ruled.length === 0) return held();
-  const which = 'it has only these tools; what is in brackets';
-  if (permission !== 'edit') return advisory(`${which} is not held`);
+  const which = 'it has only these tools; the rule in brackets';
+  if (permission !== 'edit') return advisory(`${which} is not enforced`);
   return advisory(
     ruled.some(tool => WRITING.includes(baseName(tool)))
-      ? `${which} is not held for tools that write, which have all of its folder`
-      : `${which} is held unless the user's own Claude Code settings allow more`,
+      ? `${which} is not enforced for tools that write, which can change its whole folder`
+      : `${which} is enforced unless the user's own Claude Code settings allow more`,
   );
 }

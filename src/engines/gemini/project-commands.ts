@@ -26,7 +26,7 @@ export function refuseProjectCommands(cwd: string, env: Record<string, string>, 
     {
       suggestions: [
         twinIsTrusted
-          ? `It is not what you have trusted: compare it with ${twin}. If you want the change, bring it into your own checkout and try again.`
+          ? `This file differs from ${twin}, which you have trusted. Compare them. If you want the change, make it in your own checkout too, then try again.`
           : `Read that file. If you trust it, run \`gemini\` in ${ownFolder} once and choose to trust the folder.`,
         'Or let another engine do this task.',
       ],

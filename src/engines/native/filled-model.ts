@@ -21,7 +21,7 @@ function filledAddress(address: string, env: Readonly<Record<string, string>>): 
   const filled = fillUrl(address, name => env[name] ?? '');
   if ('fault' in filled)
     throw new SquadError('CONFIG_INVALID', `The address of the model (base_url) ${filled.fault}`, {
-      suggestions: ['Look at the variables in its base_url.'],
+      suggestions: ['Check the variables in its base_url.'],
     });
   return filled.url;
 }

@@ -157,7 +157,7 @@ const notSet = (asked: string | null): SquadError =>
       : `The native engine has no model ${JSON.stringify(asked.slice(0, 100).toWellFormed())}: use provider/model`,
     {
       suggestions: [
-        `Set it with --model or in the role: ${ModelType.options.map(type => `${type}/…`).join(', ')}. openai/… uses chat completions, responses/… OpenAI's newer API.`,
+        `Set it with --model or in the role: ${ModelType.options.map(type => `${type}/…`).join(', ')}. openai/… uses OpenAI's chat completions API, responses/… its Responses API.`,
       ],
     },
   );

@@ -87,5 +87,5 @@ function usersContent(content: string | undefined): object {
 
 const badModel = (model: string) =>
   new SquadError('INVALID_INPUT', `opencode names models provider/model, not "${model}"`, {
-    suggestions: ['Run `opencode models` for the ones you can use.'],
+    suggestions: ['`opencode models` lists the models you can use.'],
   });

@@ -54,7 +54,7 @@ export function opencodePolicy(options: RunOptions): PolicyRule[] {
         : held('its file tools stay in its folder'),
     tools: held(options.tools && edit === 'allow' ? 'opencode has one permission for Edit and Write' : null),
     budget: options.stopAtBudget
-      ? { heldBy: 'system', note: 'checked after each step, so the last one can go over' }
+      ? { heldBy: 'system', note: 'checked after each step, so the last one can exceed it' }
       : advisory('only reported, not stopped'),
     schema: advisory('opencode has no schema flag; Squad checks the answer'),
     effort: advisory('given as --variant; a model that has no such variant ignores it'),

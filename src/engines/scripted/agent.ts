@@ -4,15 +4,14 @@ import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask } from './ask.ts';
-import { callSquad } from './call-squad.ts';
-import { type EventLine, parseEventLine } from './event-line.ts';
+import type { EventLine } from './event-line.ts';
 import { parseScript, quantity, type Step, scriptForTurn, toolCall } from './script.ts';
 
 type Body = EventLine extends infer E ? (E extends { at: number } ? Omit<E, 'at'> : never) : never;
 
 const emit = (body: Body) => process.stdout.write(`${JSON.stringify({ at: Date.now(), ...body })}\n`);
 
+// zod takes longer to load than most scripts to run: whatever needs it is imported where it is used.
 class Failed extends Error {}
 
 /** Runs the script in the prompt. Always prints an end event, except after a crash. */
@@ -125,6 +124,7 @@ async function shell(command: string, mustSucceed: boolean, said: string[]): Pro
 async function call(words: string, said: string[], env: NodeJS.ProcessEnv): Promise<void> {
   const { tool, args } = toolCall(words);
   emit({ type: 'tool', name: tool, detail: words.slice(tool.length).trim() });
+  const { callSquad } = await import('./call-squad.ts');
   const { ok, text } = await callSquad(env, tool, args);
   const answer = `${tool}${ok ? '' : ' refused'}: ${text}`;
   said.push(answer);
@@ -142,6 +142,7 @@ async function insist(words: string, said: string[], env: NodeJS.ProcessEnv): Pr
 
 async function answer(words: string, said: string[], env: NodeJS.ProcessEnv): Promise<void> {
   emit({ type: 'tool', name: 'ask_user', detail: words });
+  const { ask } = await import('./ask.ts');
   const { ok, text } = await ask(env, words);
   const line = `${ok ? 'The answer is' : 'ask_user refused'}: ${text}`;
   said.push(line);
@@ -176,6 +177,7 @@ export async function flood(bytes: number): Promise<void> {
 
 /** Replays a recorded output with its original delays. The end of the recording becomes the end of the turn. */
 export async function replay(file: string): Promise<void> {
+  const { parseEventLine } = await import('./event-line.ts');
   let last: number | null = null;
   let ended = false;
   for await (const line of createInterface({

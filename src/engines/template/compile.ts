@@ -111,7 +111,7 @@ function generate(ast: Ast): { code: string; lines: number[]; mayLoop: boolean }
     }
     const name = node.val.trim().replace(/^it\./, '');
     if (isVariable(name))
-      throw invalid(`has <% ${name} %>, which puts nothing out`, line, {
+      throw invalid(`has <% ${name} %>, which outputs nothing`, line, {
         suggestions: [`Write <%= ${name} %> to put the value there.`],
       });
     put(node.val);
@@ -128,7 +128,9 @@ function asText(given: unknown): string {
 
 function explain(thrown: unknown, lines: number[]): SquadError {
   if (thrown instanceof RanTooLong)
-    return invalid(thrown.message, null, { suggestions: ['Look for a loop in it that does not end.'] });
+    return invalid(thrown.message, null, {
+      suggestions: ['Check the template for a loop that does not end.'],
+    });
   const stack = isNativeError(thrown) ? (thrown.stack ?? '') : '';
   const generated = new RegExp(`${FILE}:(\\d+)`).exec(stack)?.[1];
   const line = generated ? (lines[Number(generated) - 1] ?? null) : null;

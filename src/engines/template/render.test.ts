@@ -200,7 +200,7 @@ describe('a wrong template', () => {
     ['run\n<%= prompt', /cannot be read: unclosed tag at line 2 col 1/],
     ["run\n<% x = ' %>", /cannot be read: unclosed string at line 2/],
     ['run\n<%~ prompt %>', /uses <%~.* \(line 2\)/],
-    ['run\n<%- prompt %>', /<% prompt %>, which puts nothing out \(line 2\)/],
+    ['run\n<%- prompt %>', /<% prompt %>, which outputs nothing \(line 2\)/],
     ['run\n<%= prompt.a.b %>', /failed: .*undefined.* \(line 2\)/],
     ['run <%= it %>', /not text but object/],
     ['run <%= prompt.nothing %>', /not text but undefined/],
@@ -209,8 +209,8 @@ describe('a wrong template', () => {
     ['', /empty command line/],
     ['<% if (!chatId) { %>run<% } %>', /empty command line/],
     ['"" x', /program, is empty/],
-    ['<%= prompt %> x', /program, holds <%= prompt %>/],
-    ['bin/<%= chatId %> x', /program, holds <%= chatId %>/],
+    ['<%= prompt %> x', /program, contains <%= prompt %>/],
+    ['bin/<%= chatId %> x', /program, contains <%= chatId %>/],
   ])('%j says what is wrong', (template, problem) => {
     const error = refusal(template);
     expect(error.code).toBe('TEMPLATE_INVALID');
@@ -245,7 +245,7 @@ describe('a wrong template', () => {
   it('never hands NUL or half a character to a program', () => {
     expect(refusal('run <%= model %>', { model: 'a\0b' })).toMatchObject({
       code: 'INVALID_TEXT',
-      message: expect.stringContaining('<%= model %> holds a NUL character at line 1, column 2'),
+      message: expect.stringContaining('<%= model %> contains a NUL character at line 1, column 2'),
     });
     expect(refusal('run <%= prompt %>', { prompt: '\ud83d' }).code).toBe('INVALID_TEXT');
   });

@@ -16,7 +16,9 @@ export function renderCommand(template: string, values: TemplateValues): Rendere
   const [command, ...rest] = splitCommandLine(pieces);
   if (!command)
     throw new SquadError('TEMPLATE_INVALID', 'The template gives an empty command line.', {
-      suggestions: ['Begin it with the program to start, for example: cursor-agent --print "<%= prompt %>"'],
+      suggestions: [
+        'Begin the template with the program to start, for example: cursor-agent --print "<%= prompt %>"',
+      ],
     });
   checkCommandWord(command, values);
   return { argv: [argumentOf(command, values), ...rest.map(word => argumentOf(word, values))], uses };
@@ -32,7 +34,7 @@ function argumentOf(word: Word, values: TemplateValues): string {
   if (bytes > MAX_ARGUMENT_BYTES)
     throw new SquadError(
       'ARGUMENT_TOO_LONG',
-      `The argument ${shown(word)} would be ${bytes} bytes; the system takes at most ${MAX_ARGUMENT_BYTES}.`,
+      `The argument ${shown(word)} would be ${bytes} bytes; the limit of the system is ${MAX_ARGUMENT_BYTES}.`,
       {
         suggestions: [
           'Give the program the path instead: <%= promptFile %> names a file that holds the prompt.',
@@ -61,14 +63,14 @@ function checkCommandWord(word: Word, values: TemplateValues): void {
   if (given)
     throw new SquadError(
       'TEMPLATE_INVALID',
-      `The template's first word, the program, holds ${shown([given])}.`,
+      `The template's first word, the program, contains ${shown([given])}.`,
       {
         suggestions: ['Begin the template with the program to start.'],
       },
     );
   if (textOf(word) !== '') return;
   if (word.some(piece => typeof piece !== 'string' && piece.reads.has('engine')))
-    throw new SquadError('ENGINE_NOT_SET', 'The template starts <%= engine %>, and no engine is set.', {
+    throw new SquadError('ENGINE_NOT_SET', 'The template starts with <%= engine %>, but no engine is set.', {
       suggestions: [
         'Set ENGINE_COMMAND, or "engine" in .squad/squad.json, or name the program in the template.',
       ],

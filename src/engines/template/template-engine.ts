@@ -136,12 +136,12 @@ function locate(which: string, name: string, input: TurnInput, find: typeof find
     );
   throw new SquadError('ENGINE_NOT_FOUND', `The program "${name}" of the ${which} was not found.`, {
     suggestions: isPath
-      ? [`Check the path: it is taken from ${input.cwd}.`]
+      ? [`Check the path; it is relative to ${input.cwd}.`]
       : [
           `Install ${name}, or write its full path in the template.`,
           path
-            ? `Squad looked in the PATH the client handed down: ${path}`
-            : 'The client handed down no PATH: run `squad install` for it from a terminal, which records yours.',
+            ? `Squad searched the PATH that the client passed on: ${path}`
+            : 'The client passed no PATH to Squad. Run `squad install CLIENT` in a terminal: it records the PATH of that terminal.',
         ],
   });
 }

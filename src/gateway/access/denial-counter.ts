@@ -2,7 +2,7 @@ import type { Timers } from '../../base/clock.ts';
 import type { RunId } from '../../schema/ids.ts';
 
 const WINDOW_MS = 1_000;
-/** Names of one run at a time; further ones are reported together. */
+/** Maximum number of different names that are counted for one run; denials of further names are reported together. */
 const MAX_NAMES = 200;
 const OTHER_NAMES = '';
 
@@ -13,8 +13,8 @@ interface Denied {
 }
 
 /**
- * Keeps an agent that asks for the same thing over and over from filling the disk. A denial is reported at once, then once for
- * each second in which it happened again. The counts of all reports add up to the number of denials.
+ * Keeps an agent that asks for the same thing over and over from filling the disk. A denial is reported at once, then
+ * at most once per second while it repeats. The counts of all reports add up to the number of denials.
  */
 export class DenialCounter {
   readonly #timers: Timers;
@@ -25,7 +25,7 @@ export class DenialCounter {
     this.#timers = timers;
   }
 
-  /** `reportOthers` is for names beyond the limit. Throws what the report throws. */
+  /** `reportOthers` reports names beyond the limit. Errors of a report are thrown on. */
   count(
     runId: RunId,
     name: string,
@@ -75,6 +75,6 @@ function reportQuietly({ report }: Denied, count: number): void {
   try {
     report(count);
   } catch {
-    // An audit log that cannot be written keeps the entry, and reports the fault to the next caller.
+    // The audit log keeps an entry that it cannot write, and reports the fault to the next caller.
   }
 }

@@ -7,10 +7,10 @@ import { Busy } from '../upstream/call-limit.ts';
 import type { PooledServer } from '../upstream/pool.ts';
 import { Unavailable } from '../upstream/upstream.ts';
 
-/** Keys of `_meta` that count only between two neighbours of the protocol. */
+/** Keys of `_meta` that are meant for one hop of the protocol, and are not passed on. */
 const RESERVED = /^(progressToken$|([^/]*\.)?(modelcontextprotocol|mcp)(\.[^/]*)?\/)/;
 
-/** The object without reserved keys in its `_meta`; the same object when it has none. */
+/** Returns the object without reserved keys in its `_meta`; the same object when it has none. */
 export function withoutReservedMeta<T extends Record<string, unknown>>(value: T): T {
   const meta = value._meta;
   if (meta === undefined) return value;
@@ -20,7 +20,9 @@ export function withoutReservedMeta<T extends Record<string, unknown>>(value: T)
   return (kept.length === 0 ? rest : { ...rest, _meta: Object.fromEntries(kept) }) as T;
 }
 
-/** All texts of one result share a number of bytes. Further text is cut, with a note that says how much is missing. */
+/**
+ * All texts of one result share this number of bytes. Text beyond it is cut, with a note that says how much is missing.
+ */
 type TextBudget = (text: string) => string;
 
 function createTextBudget(bytes: number): TextBudget {
@@ -38,7 +40,7 @@ function createTextBudget(bytes: number): TextBudget {
   };
 }
 
-/** As many whole characters as fit. */
+/** Cuts at a whole character. */
 function cutTo(text: string, bytes: number): string {
   const encoded = Buffer.from(text);
   let end = bytes;
@@ -110,7 +112,7 @@ function withinBounds(result: Json, textBytes: number): Json {
   return { ...rest, content: [...content, { type: 'text', text }], isError: true };
 }
 
-/** The same list when no element was changed. */
+/** Returns the same list when no element was changed. */
 function mapped(list: unknown, change: (element: Json) => Json): unknown {
   if (!Array.isArray(list)) return list;
   const next = list.map(element => (isObject(element) ? change(element) : element));
@@ -119,7 +121,7 @@ function mapped(list: unknown, change: (element: Json) => Json): unknown {
 
 export const INTERNAL_ERROR = -32603;
 
-/** An error of the protocol: the server's own, or one that stands in for its answer. */
+/** A JSON-RPC error for the agent: the server's own, or one that Squad sends instead of an answer. */
 export class ForwardedError extends Error {
   readonly code: number;
   readonly data: unknown;
@@ -132,7 +134,7 @@ export class ForwardedError extends Error {
   }
 }
 
-/** The server could not be asked, or was lost during the request. The message is for the agent. */
+/** The request was not sent to the server, or the server was lost during the request. The message is for the agent. */
 export class ServerUnavailable extends Error {}
 
 export type RequestKind = 'tool' | 'resource' | 'prompt' | 'completion';
@@ -144,7 +146,7 @@ export const REQUESTS: Record<RequestKind, { method: string; shape: Shape }> = {
   completion: { method: 'completion/complete', shape: shapePlainResult },
 };
 
-/** The outcome for the audit log, and the error for the agent, of a request without a result. */
+/** The outcome for the audit log, and the error for the agent, of a request that got no result. */
 export function failureOf(
   server: PooledServer,
   error: unknown,
@@ -153,7 +155,7 @@ export function failureOf(
   const { id, redactor, timeoutMs } = server;
   if (error instanceof Unavailable) return { outcome: 'unavailable', thrown: unavailable(error.message) };
   if (error instanceof Busy) {
-    const text = `The server ${id} is busy: no place for one more call came free within ${timeoutMs / 1000} s. It was not asked; make fewer calls at once, or try again later.`;
+    const text = `The server ${id} is busy: this call waited ${timeoutMs / 1000} s for a free place and was not sent. Make fewer calls at once, or try again later.`;
     return { outcome: 'busy', thrown: new ServerUnavailable(text) };
   }
   if (!(error instanceof UpstreamFault))
@@ -178,7 +180,9 @@ export function failureOf(
   };
 }
 
-/** The result without secrets, and its JSON. A result that is nested too deeply can be neither searched nor serialized. */
+/**
+ * The result without secrets, and its JSON. A result that is nested too deeply can be neither redacted nor serialized.
+ */
 export function withoutSecrets(result: Json, { redactor }: PooledServer): { result: Json; json: string } {
   try {
     const json = JSON.stringify(result);
@@ -221,7 +225,7 @@ export function callEntry(
 const MAX_ARGUMENTS = 50;
 const MAX_ARGUMENT_LENGTH = 100;
 
-/** Types by name, never a value. */
+/** Describes arguments by name and type, never by value, because a value may be a secret. */
 function argumentShape(args: unknown, redact: (text: string) => string): string {
   if (!isObject(args)) return JSON.stringify(typeOf(args));
   const entries = Object.entries(args);

@@ -48,13 +48,13 @@ import {
   RunServers,
 } from './run-servers.ts';
 
-/** A list waits this long for servers that nobody has seen yet. */
+/** A list waits this long for servers whose definitions are not known yet. */
 const LIST_TIMEOUT_MS = 5_000;
-/** Longer text is cut: no agent reads it, and its context is small. */
+/** Longer text is cut: an agent would not read it, and its context is small. */
 const MAX_TEXT_BYTES = 200_000;
-/** Of a denied name, in the audit log. */
+/** Maximum length of a denied name in the audit log. */
 const MAX_NAME_LENGTH = 300;
-/** Stands for all names when an agent asks for very many. */
+/** Logged instead of the name when an agent asks for too many different names. */
 const MORE_NAMES = '(more names)';
 const MAX_LISTED_TOOLS = 30;
 const MAX_COMMAND_LENGTH = 120;
@@ -80,28 +80,28 @@ interface RunAccessOptions extends Pick<GatewayOptions, FromGateway> {
   onRelease(): void;
 }
 
-/** A server that is up, and its own name for what the run asked for. */
+/** A server that is up, and the server's own name for the thing that the run asked for. */
 interface Callee {
   server: RunServer;
   pooled: PooledServer;
   own: string;
 }
 
-/** A server and its own name for something, as far as the name that the agent used shows them. */
+/** The server, and the server's own name for a thing, as far as the exposed name reveals them. */
 interface Guess {
   server: string;
   own: string;
 }
 
-/** Everything that one run may do with other servers: its lists, its calls, and their audit entries. */
+/** Everything that one run may do with MCP servers: its lists, its calls, and their audit entries. */
 export class RunAccess implements GatewayView {
   readonly run: Run;
   readonly #options: RunAccessOptions;
   readonly #servers: RunServers;
-  /** Worked out on demand, and kept until something changes. */
+  /** Computed on demand, and kept until a definition or the configuration changes. */
   readonly #offers = new Map<OfferKind, Offer>();
   readonly #lastShown = new Map<OfferKind, Definition[]>();
-  /** Keys of the notes that the run's result has already. */
+  /** Keys of the notes that the run's result already has. */
   readonly #noted = new Set<string>();
   readonly #isOwn: boolean;
 
@@ -140,7 +140,10 @@ export class RunAccess implements GatewayView {
     return this.#servers.list.length + this.#servers.disabled.length > 0;
   }
 
-  /** Takes effect with the next question. Starts the run's servers; its own servers start when they are needed. */
+  /**
+   * Uses a new configuration from the next request on. Starts the run's shared servers; the run's own servers start
+   * when they are needed.
+   */
   configure(config: McpConfig | null): void {
     this.#servers.configure(config);
     this.#offers.clear();
@@ -164,7 +167,7 @@ export class RunAccess implements GatewayView {
     this.note(describeServerError(server, error, fault), `${server} ${error}`);
   }
 
-  /** The run is over. */
+  /** Called when the run has ended. */
   release(): void {
     this.#options.onRelease();
     this.#servers.release();
@@ -236,7 +239,8 @@ export class RunAccess implements GatewayView {
         ...{ server: server.id, kind: 'tool', name: own },
         ...{ decision: 'denied', outcome: 'argument_rule' },
       });
-      // The agent can see the tool, so its rules need not be hidden. The value that broke one is not repeated.
+      // The agent can see the tool, so the rule may be named in the error. The value that violates the rule is not
+      // repeated.
       const refusal = `The call was refused: the argument "${may.argument}" breaks the rule "${may.rule}" that is set for ${name}. The server was not asked.`;
       return this.#failedCall(name, new SquadError('NOT_ALLOWED', refusal));
     } catch (error) {
@@ -284,7 +288,7 @@ export class RunAccess implements GatewayView {
 
   // Lists
 
-  /** Waits a moment for lists that nobody has read yet; later ones come with a change notice. */
+  /** Waits briefly for lists that were never read; a list that arrives later is announced by a change notification. */
   async #waitForLists(isUnknown: (server: RunServer) => boolean): Promise<void> {
     const servers = this.#servers;
     if (servers.isReady && !servers.list.some(isUnknown)) return;
@@ -292,7 +296,8 @@ export class RunAccess implements GatewayView {
       await Promise.all(servers.list.map(({ pooled }) => pooled?.catalogue.load().catch(() => {})));
       await Promise.all(servers.list.filter(isUnknown).map(({ pooled }) => pooled?.upstream.start()));
     });
-    // A run consists of its own servers, so it waits for all of them. Each has its own time to start.
+    // A run with its own servers waits for all of them, because it has no other tools. Each server has its own start
+    // timeout.
     await (this.#isOwn ? all : waitAtMost(this.#options.timers, LIST_TIMEOUT_MS, all));
   }
 
@@ -308,7 +313,7 @@ export class RunAccess implements GatewayView {
           `Two tools of the MCP servers of ${this.run.workspace} would both be called ${name}: neither is offered.`,
         ),
     );
-    // The same array for as long as the same definitions are in it.
+    // Returns the same array as long as the definitions are the same.
     const last = this.#lastShown.get(kind);
     if (last?.length === offer.shown.length && last.every((each, at) => each === offer.shown[at]))
       offer.shown = last;
@@ -317,7 +322,10 @@ export class RunAccess implements GatewayView {
     return offer;
   }
 
-  /** For a run with its own servers. All in the message: the agent gets nothing else of a refused list. */
+  /**
+   * For a run with its own servers. The message contains every fault, because the agent sees nothing else of a refused
+   * list.
+   */
   #refuseFaultyServers(): void {
     for (const server of this.#servers.list) {
       const fault = faultOf(server);
@@ -328,7 +336,7 @@ export class RunAccess implements GatewayView {
       const next = `Fix \`mcpServers.${id}\` in the subagent's file, or remove it${isLate ? '; if it needs longer to start, give it a `timeout` in seconds' : ''}.`;
       throw new SquadError('SPAWN_FAILED', `${what} ${next}`);
     }
-    // Only the author of a subagent's file can confirm an entry of it.
+    // The start fails: an entry of a subagent's file cannot be approved, only its author can correct it.
     const wrong = this.#servers.unmatched().find(({ entry }) => entry.takesAway);
     if (wrong === undefined) return;
     const { server, entry, where } = wrong.entry;
@@ -348,7 +356,7 @@ export class RunAccess implements GatewayView {
     for (const reference of servers.dangling()) this.note(danglingNote(reference, this.run.roleId));
     for (const { server, fault } of servers.disabled) this.noteServerError(server, 'absent', fault);
     for (const server of servers.list) {
-      // Another run may have found the fault before.
+      // Another run may have found the fault before this one.
       const fault = faultOf(server);
       if (fault !== null) this.noteServerError(server.id, 'absent', fault);
       void server.pooled?.warm();
@@ -388,14 +396,14 @@ export class RunAccess implements GatewayView {
     return new ServerUnavailable(unavailableText(this.#unavailable(id, fault, pooled)));
   }
 
-  /** As text alone: structured content would have to fit the schema of the server's tool. */
+  /** Only text: structured content would have to match the output schema of the server's tool. */
   #failedCall(tool: string, error: SquadError): Json {
     const text = JSON.stringify(toolError(error.toShape(), tool, this.run.id));
     return { content: [{ type: 'text', text }], isError: true };
   }
 
-  // Finding what a name means. Null: the run has no such thing. A server that is not up yet is waited for before the answer,
-  // because its pinned definitions may have changed. Rejects with ServerUnavailable if the server cannot be started.
+  // Resolving a name. Null: the run has no such thing. A server that is not up yet is waited for first, because its
+  // pinned definitions may have changed. Rejects with ServerUnavailable if the server cannot be started.
 
   async #find(kind: 'tools' | 'prompts', name: string, signal: AbortSignal): Promise<Callee | null> {
     const found = this.#offer(kind).byName.get(name);
@@ -423,7 +431,7 @@ export class RunAccess implements GatewayView {
     return mayRead ? { server, pooled, own: uri } : null;
   }
 
-  /** The prompt or template that a completion is for. */
+  /** The prompt or resource template whose argument is to be completed. */
   async #findReference(ref: Json, signal: AbortSignal): Promise<Callee | null> {
     if (ref.type === 'ref/prompt' && typeof ref.name === 'string')
       return await this.#find('prompts', ref.name, signal);
@@ -437,7 +445,7 @@ export class RunAccess implements GatewayView {
       : null;
   }
 
-  /** The server that the name shows, if nobody has read its list yet. */
+  /** The server that the name's prefix points to, if its list was never read. */
   #unseenServer(kind: 'tools' | 'prompts', name: string): RunServer | null {
     const guess = readExposedName(name);
     const server = guess && this.#servers.of(guess.server);
@@ -471,7 +479,7 @@ export class RunAccess implements GatewayView {
 
   // Forwarding
 
-  /** Sends an allowed request to its server, and logs how it went. Rejects with ForwardedError or ServerUnavailable. */
+  /** Sends an allowed request to its server, and logs the outcome. Rejects with ForwardedError or ServerUnavailable. */
   async #forward(
     kind: RequestKind,
     { pooled: server, own }: Callee,
@@ -518,11 +526,12 @@ export class RunAccess implements GatewayView {
     let over = () => {};
     try {
       if (turn !== undefined) {
-        // Many clients that leave at once are noticed one by one, and each that had a place gives it to the next, who may be gone
-        // as well. So the signal is checked after all pending events. The end of a connection takes two turns.
+        // When many clients disconnect at once, their disconnects are handled one by one, and each frees its place for
+        // the next call, whose client may be gone as well. So the signal is checked only after all pending events; the
+        // end of a connection takes two turns of the event loop.
         await nextTurn();
         await nextTurn();
-        // The disk may have filled up meanwhile.
+        // The disk may have filled up during the call.
         this.#options.audit.check();
       }
       if (signal.aborted) throwGaveUp(signal.reason);
@@ -530,7 +539,7 @@ export class RunAccess implements GatewayView {
         try {
           this.#write(entry);
         } catch {
-          // The log keeps the entry all the same, and reports the fault to the next caller.
+          // The log keeps the entry, and reports the fault to the next caller.
         }
       });
       const options = { signal, onProgress: progressListener(server, request) };
@@ -544,7 +553,7 @@ export class RunAccess implements GatewayView {
     }
   }
 
-  // Denials. To the run it is as if there were no such thing.
+  // Denials. The run gets the same answer as for something that does not exist.
 
   #deny(kind: RequestKind, asked: string, guess: Guess | null): null {
     const own = guess && this.#ownName(kind, asked, guess);
@@ -554,7 +563,7 @@ export class RunAccess implements GatewayView {
     return null;
   }
 
-  /** Throws when the log cannot be written. */
+  /** Throws when the audit log cannot be written. */
   #writeDenial(asked: string, entry: CallEntry): void {
     const { audit, denials, onDenied } = this.#options;
     audit.check();
@@ -570,7 +579,7 @@ export class RunAccess implements GatewayView {
     );
   }
 
-  /** Null: no such server. A shortened name is looked up among the names it may have been made from. */
+  /** Null: no such server. A shortened name is compared with the full names it may have been made from. */
   #ownName(kind: RequestKind, asked: string, { server, own }: Guess): string | null {
     if (!this.#servers.isKnown(server)) return null;
     const pins = kind === 'tool' ? this.#servers.of(server)?.pooled?.pins.pins : null;
@@ -610,7 +619,7 @@ const isUnlisted =
   ({ grant, pooled }: RunServer): boolean =>
     pooled?.catalogue.wasListed === false && !grant[kind].only.some(list => list.size === 0);
 
-/** The command or URL as the file has it, without the values of variables. */
+/** The command or URL as written in the file, with variables not replaced. */
 function commandOf({ config, pooled }: RunServer): string {
   const written = 'command' in config ? [config.command, ...config.args].join(' ') : config.url;
   const text = pooled?.redactor.text(written) ?? written;
@@ -622,7 +631,7 @@ function guessFromUri(uri: string): Guess | null {
   return asked && { server: asked.server, own: asked.uri };
 }
 
-/** Only a tool's result can say that something went wrong; other requests fail with an error of the protocol. */
+/** Only the result of a tool can report a failure; other requests fail with a JSON-RPC error. */
 async function asProtocolError(ask: () => Promise<Json | null>): Promise<Json | null> {
   try {
     return await ask();

@@ -27,11 +27,11 @@ import type { Run } from '../../schema/run.ts';
 import type { ServerPins } from '../upstream/pins.ts';
 import type { Pool, PooledServer } from '../upstream/pool.ts';
 
-/** A subagent's run has the servers of its file and no others: the workspace's configuration does not count for it. */
+/** A subagent's run has only the servers of its file; the configuration of the workspace does not apply to it. */
 export const hasOwnServers = ({ options: { servers, subagent } }: Run): boolean =>
   servers !== null || subagent !== null;
 
-/** A run's own server that says nothing for this long hangs; whoever waits for it cannot see that. */
+/** Default start timeout of a run's own server. Without it a server that hangs would block the run unnoticed. */
 const OWN_START_TIMEOUT_MS = 30_000;
 
 export const ownStartMs = (servers: Pick<OwnServers, 'startTimeouts'> | null, id: string): number =>
@@ -42,7 +42,7 @@ export interface RunServer {
   readonly id: string;
   readonly config: Server;
   readonly grant: ServerGrant;
-  /** Null: its variables are not known yet, or it cannot be used, for the reason in `fault`. */
+  /** Null: the values of its variables are not known yet, or the server cannot be used for the reason in `fault`. */
   readonly pooled: PooledServer | null;
   readonly fault: string | null;
 }
@@ -53,27 +53,27 @@ export interface RunServersOptions {
   roleId: string | null;
   roleMcp: readonly string[];
   roots: Roots;
-  /** The servers are the run's own, not the workspace's. */
+  /** True: the servers come from the run's subagent file, not from the workspace. */
   isOwn: boolean;
-  /** Time for the start of a server; absent: the same as for a request. */
+  /** Timeout for the start of a server; absent: the timeout of a request. */
   startMs?(id: string): number;
   pool: Pool;
   variables(): Promise<Readonly<Record<string, string>>>;
   /** Secrets of the agent that its own servers could reveal. */
   secrets?(): Promise<readonly Secret[]>;
-  /** Ids of the workspace's roles; absent: no role counts as missing. */
+  /** Ids of the workspace's roles; absent: roles are not checked. */
   roles?(): Promise<readonly string[]>;
-  /** The pins that hold the confirmed dangling restrictions for a server; absent: none was confirmed. */
+  /** Loads the confirmed dangling restrictions of a server; absent: none was confirmed. */
   confirmed?(server: string): ServerPins;
-  /** Reports whether a server can be used with these variables: null, or why not. */
+  /** Reports whether a server can be used with these variables: null if it can, otherwise the reason. */
   onJudged?(server: string, fault: string | null): void;
 }
 
-/** The servers of one run, by the configuration in force. */
+/** The servers of one run, according to the current configuration. */
 export class RunServers {
   readonly #options: RunServersOptions;
   #variables: Readonly<Record<string, string>> | null = null;
-  /** Why the variables could not be read. */
+  /** Why the variables could not be read; null if they could. */
   #fault: string | null = null;
   #secrets: readonly Secret[] = [];
   #roles: readonly string[] | null = null;
@@ -87,20 +87,20 @@ export class RunServers {
   #isLive = true;
   /** In the order of the configuration. */
   list: readonly RunServer[] = [];
-  /** Servers that the run should have and that are wrong in the file. */
+  /** Servers that the configuration gives to the run but defines incorrectly. */
   disabled: readonly { server: string; fault: string }[] = [];
 
   constructor(options: RunServersOptions) {
     this.#options = options;
   }
 
-  /** Whether it is known for each server if it can be used. */
+  /** True once every server is known to be usable or not. */
   get isReady(): boolean {
     if (this.list.length === 0) return true;
     return (this.#variables !== null || this.#fault !== null) && this.#unreadConfirmations().length === 0;
   }
 
-  /** The names that decide whether a restriction dangles, as far as they are known. */
+  /** Known servers and roles, by which a restriction is found to dangle. */
   get facts(): ReferenceFacts {
     const { confirmed } = this.#options;
     return {
@@ -110,7 +110,7 @@ export class RunServers {
     };
   }
 
-  /** Restrictions for unknown servers or roles that hide servers of this run or restrict nobody. */
+  /** Restrictions that name unknown servers or roles, and therefore hide servers of this run or restrict nobody. */
   dangling(): DanglingReference[] {
     const { roleId } = this.#options;
     if (this.#config === null) return [];
@@ -123,7 +123,7 @@ export class RunServers {
     );
   }
 
-  /** The run as the subject of a policy decision, with the tools that its servers are known to have. */
+  /** The run as the subject of a policy decision, with the known tools of its servers. */
   get holder(): Holder {
     const known = this.list.map(knownOf);
     const last = this.#holder;
@@ -137,7 +137,7 @@ export class RunServers {
     return holder;
   }
 
-  /** List entries that match none of the tools that their server is known to have. */
+  /** Entries of tool lists that match none of the known tools of their server. */
   unmatched(): { entry: ListEntry; known: ReadonlySet<string> }[] {
     const { roleId, roleMcp, isOwn } = this.#options;
     return this.list.flatMap(server => {
@@ -151,25 +151,25 @@ export class RunServers {
     });
   }
 
-  /** Notes about servers that the configuration gives to the run and that do not exist. */
+  /** Notes about servers that the configuration names for the run but does not define. */
   unknownServers(): string[] {
     return this.#config === null ? [] : unknownServerNotes(this.#config, this.#options.roleId);
   }
 
-  /** Takes effect with the next question. */
+  /** Uses a new configuration from the next request on. */
   configure(config: McpConfig | null): void {
     this.#config = config;
     this.#update();
   }
 
-  /** Settles when it is known for each server if it can be used; never rejects. */
+  /** Resolves when every server is known to be usable or not; never rejects. */
   async ready(): Promise<void> {
     if (this.isReady) return;
     this.#reading ??= this.#read().finally(() => {
       this.#reading = null;
     });
     await this.#reading;
-    // The configuration may have changed meanwhile.
+    // The configuration may have changed during the await.
     if (!this.isReady) await this.ready();
   }
 
@@ -177,12 +177,12 @@ export class RunServers {
     return this.list.find(server => server.id === id) ?? null;
   }
 
-  /** Whether the server exists, for whichever run. */
+  /** Whether the server exists in the configuration, for any run. */
   isKnown(id: string): boolean {
     return this.#config !== null && Object.hasOwn(this.#config.servers, id);
   }
 
-  /** The run is over. */
+  /** Called when the run has ended. */
   release(): void {
     this.#isLive = false;
     this.configure(null);
@@ -193,7 +193,7 @@ export class RunServers {
     this.#update();
     const unread = this.#unreadConfirmations();
     if (unread.length === 0) return;
-    // Confirmations that cannot be read confirm nothing.
+    // If the confirmations cannot be read, none counts.
     await Promise.allSettled(unread.map(server => this.#options.confirmed!(server).load()));
     for (const server of unread) this.#confirmedRead.add(server);
     this.#update();
@@ -231,7 +231,9 @@ export class RunServers {
     for (const { pooled } of before) if (pooled !== null && !kept.has(pooled)) pool.release(pooled, runId);
   }
 
-  /** Each own server is started with the secrets of all of them, so none of them may reveal any. */
+  /**
+   * Each own server gets the secrets of all of them for redaction, so that no server can reveal the secret of another.
+   */
   #ownSecrets({ servers }: McpConfig): readonly Secret[] {
     const { isOwn, roots } = this.#options;
     const variables = this.#variables;
@@ -276,7 +278,7 @@ type Known = ReadonlySet<string> | null;
 
 const knownOf = ({ pooled }: RunServer): Known => pooled?.catalogue.knownTools ?? null;
 
-/** With the names that a subagent's file has for the lists. */
+/** Uses the names that a subagent's file has for these lists. */
 const asInSubagentFile = (entry: ListEntry): ListEntry => ({
   ...entry,
   where: `mcpServers.${entry.server}.${entry.takesAway ? 'disabledTools' : 'enabledTools'}`,
@@ -294,8 +296,8 @@ const missing = (names: readonly string[]): string =>
     : `the variables ${names.join(', ')} are not set`;
 
 /**
- * Why a server cannot be used now; null when it can, or when that is not known yet. A server that is being checked keeps its
- * tools: whoever calls one gets the reason.
+ * Why a server cannot be used now; null when it can, or when that is unknown. A server that is being checked keeps its
+ * tools in the lists; a call of such a tool fails with the reason.
  */
 export function faultOf({ pooled, fault }: RunServer): string | null {
   if (pooled === null) return fault;
@@ -308,9 +310,12 @@ export type OfferKind = 'tools' | 'resources' | 'templates' | 'prompts';
 
 /** The definitions of one kind that a run gets from its servers. */
 export interface Offer {
-  /** For lists: without those of servers that are down. */
+  /** Definitions for lists, without those of servers that are down. */
   shown: Definition[];
-  /** By exposed name, also those of servers that are down: a caller gets the reason. `own` is the server's own name. */
+  /**
+   * Definitions by exposed name, including those of servers that are down, so that a caller gets the reason. `own` is
+   * the server's own name.
+   */
   byName: ReadonlyMap<string, { server: RunServer; own: string }>;
 }
 
@@ -340,8 +345,8 @@ export function offerOf(
 }
 
 /**
- * Whether a template may have made this URI. `{name}` stands for text within one path segment; only forms that are made for more,
- * such as `{+path}`, cross slashes. No template makes a path with `..`.
+ * Whether a URI can be the result of a template. `{name}` stands for text within one path segment; only forms such as
+ * `{+path}` may contain slashes. A path with `..` never matches.
  */
 export function matchesUriTemplate(template: string, uri: string): boolean {
   if (uri.includes('*') || /(^|[/\\]|%2f|%5c)(\.|%2e){2}($|[/\\?#]|%2f|%5c)/i.test(uri)) return false;

@@ -446,7 +446,7 @@ test('a call that gets no free slot in time is answered with that, and it is no 
   await fixture.time.pass(10_000);
   const result = await calls[8]!;
   expect(result).toMatchObject({ isError: true });
-  expect(refusalOf(result).message).toMatch(/^The server files is busy: .*within 10 s.*It was not asked/);
+  expect(refusalOf(result).message).toMatch(/^The server files is busy: .*waited 10 s.* was not sent/);
   expect(fixture.audit.filter(({ outcome }) => outcome !== 'asked')).toMatchObject([{ outcome: 'busy' }]);
   answered.resolve({ content: [] });
   await Promise.all(calls);

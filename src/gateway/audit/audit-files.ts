@@ -5,7 +5,7 @@ import { tryParseJson } from '../../base/json.ts';
 import { nullIfMissing } from '../../base/missing-file.ts';
 import type { AuditEntry } from '../../core/ports/gateway.ts';
 
-/** The end of the chain, which the next line refers to. */
+/** End of the hash chain: the next line contains this hash. */
 export interface Link {
   seq: number;
   hash: string;
@@ -16,10 +16,13 @@ export const START: Link = { seq: 0, hash: '0'.repeat(64) };
 const MAX_NAME_LENGTH = 200;
 const MAX_SHAPE_LENGTH = 500;
 const MAX_PATH_LENGTH = 4096;
-/** More than the longest possible line with every character escaped. */
+/** Larger than the longest possible line with every character escaped. */
 export const MAX_LINE_LENGTH = 64 * 1024;
 
-/** The entry as the inside of a JSON object, cut to size. Made at once, so that later changes to the entry have no effect. */
+/**
+ * The entry as the inside of a JSON object, cut to size. Serialized at once, so that later changes to the entry have no
+ * effect.
+ */
 export function fieldsOf(entry: AuditEntry): string {
   return oneLine(
     JSON.stringify({
@@ -43,7 +46,7 @@ export function fieldsOf(entry: AuditEntry): string {
   );
 }
 
-/** The line after `before`, with its newline. */
+/** The next line of the chain after `before`, with its newline. */
 export function lineAfter(before: Link, at: number, fields: string): { line: string; link: Link } {
   const seq = before.seq + 1;
   const open = `{"seq":${seq},"at":"${new Date(at).toISOString()}",${fields},"prev":"${before.hash}"`;
@@ -72,8 +75,8 @@ const CLOSING = Buffer.from('}');
 const HASH_PART = `,"hash":"${START.hash}"}`.length;
 
 /**
- * Escapes the characters that JSON leaves alone and that some readers take for a line end, or a terminal obeys. Tests first,
- * because such a character is rare.
+ * Escapes characters that JSON does not escape, but that some readers treat as a line end or terminals interpret. Tests
+ * for them first, because they are rare.
  */
 const oneLine = (json: string) => (UNSAFE.test(json) ? json.replace(EVERY_UNSAFE, escaped) : json);
 const UNSAFE = /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/;
@@ -83,7 +86,7 @@ const escaped = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart
 const cut = (text: string, most: number) =>
   text.length <= most ? text : `${text.slice(0, most - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 
-/** The file that is written to. Rotated files are named after the number of their first line. */
+/** The current file. Rotated files are named after the number of their first line. */
 export const currentFile = (folder: string) => join(folder, 'audit.jsonl');
 export const headFile = (folder: string) => join(folder, 'audit.head');
 export const olderFile = (folder: string, firstSeq: number) => join(folder, `audit-${firstSeq}.jsonl`);
@@ -99,11 +102,11 @@ export async function olderFiles(disk: Pick<AuditDisk, 'list'>, folder: string):
 
 /** The file operations of the audit log, so that a test can make any one of them fail. */
 export interface AuditDisk {
-  /** For reading and writing. Creates the file and its folder, for the user only. */
+  /** Opens for reading and writing. Creates the file and its folder, readable only by the user. */
   open(path: string): Promise<DiskFile>;
-  /** Null: no such file. */
+  /** Null: the file does not exist. */
   stat(path: string): Promise<{ size: number; inode: number } | null>;
-  /** Empty when there is no such folder. */
+  /** Empty if the folder does not exist. */
   list(folder: string): Promise<string[]>;
   rename(from: string, to: string): Promise<void>;
 }
@@ -111,9 +114,9 @@ export interface AuditDisk {
 export interface DiskFile {
   inode: number;
   size(): Promise<number>;
-  /** May return fewer bytes, at the end of the file. */
+  /** May return fewer bytes than requested at the end of the file. */
   read(position: number, length: number): Promise<Buffer>;
-  /** Returns how many bytes were written: a disk that fills up takes some of them. */
+  /** Returns how many bytes were written: a disk that fills up may accept only some of them. */
   write(bytes: Buffer, position: number): Promise<number>;
   truncate(size: number): Promise<void>;
   datasync(): Promise<void>;
@@ -124,7 +127,8 @@ export const auditDisk: AuditDisk = {
   async open(path) {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const isNew = (await auditDisk.stat(path)) === null;
-    // Not in append mode: there the system ignores positions, and a half-written line could not be overwritten.
+    // The file is not opened in append mode: there the system ignores positions, and a half-written line could not be
+    // overwritten.
     const handle = await open(path, isNew ? 'wx+' : 'r+', 0o600);
     if (isNew) await syncFolder(dirname(path));
     return {
@@ -151,7 +155,7 @@ export const auditDisk: AuditDisk = {
   },
 };
 
-/** Without this a new or renamed file may be gone after a power cut, with everything in it. */
+/** Syncs the folder. Without this a new or renamed file may be lost in a power failure, with everything in it. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {
@@ -161,7 +165,7 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** The files that an open log holds. */
+/** The files that a log has open. */
 export interface LogFiles {
   file: DiskFile;
   head: DiskFile;
@@ -172,7 +176,7 @@ export async function openFiles(disk: AuditDisk, folder: string): Promise<LogFil
   try {
     return { file, head: await disk.open(headFile(folder)) };
   } catch (thrown) {
-    await file.close().catch(() => {}); // `thrown` says why
+    await file.close().catch(() => {}); // the error is in `thrown`
     throw thrown;
   }
 }
@@ -181,13 +185,13 @@ export async function closeFiles({ file, head }: LogFiles): Promise<void> {
   await Promise.all([file.close(), head.close()]);
 }
 
-/** The end of the log as it was last known to be on disk. Without it, nobody would miss lines removed from the end. */
+/** End of the log as last known to be on disk. Without it, lines removed from the end would go unnoticed. */
 export interface Head extends Link {
-  /** The log was closed in order: no line comes after this one. */
+  /** True: the log was closed properly, so no line follows this one. */
   isLast: boolean;
 }
 
-/** Always the same length, so that one write replaces it. */
+/** The text always has the same length, so that one write replaces it. */
 const headText = ({ seq, hash, isLast }: Head) =>
   `${String(seq).padStart(16, '0')} ${hash} ${isLast ? 'closed' : 'open  '}\n`;
 export const HEAD_LENGTH = 16 + 1 + 64 + 1 + 6 + 1;
@@ -200,29 +204,29 @@ export async function writeHead(file: DiskFile, head: Head): Promise<void> {
 export const readHead = async (file: DiskFile): Promise<Head | null> =>
   parseHead((await file.read(0, HEAD_LENGTH + 1)).toString());
 
-/** Null: the text is empty, or not one of our heads. */
+/** Null: the text is empty, or is not a head that Squad wrote. */
 export function parseHead(text: string): Head | null {
   const parts = /^(\d{16}) ([0-9a-f]{64}) (open {2}|closed)\n$/.exec(text);
   return parts && { seq: Number(parts[1]), hash: parts[2]!, isLast: parts[3] === 'closed' };
 }
 
-/** More than one write, so that it covers whatever a killed hub left of its last one. */
+/** Larger than one write, so that it covers whatever a killed hub left of its last write. */
 const TAIL = 1024 * 1024;
 const NEWLINE = 0x0a;
 
 interface Recovered {
-  /** Chain position for the next line. */
+  /** Chain position that the next line continues. */
   link: Link;
   /** Size of the file without an incomplete last line. */
   size: number;
-  /** Problems found, to be logged first. */
+  /** Problems found, which become the first new entries. */
   repairs: AuditEntry[];
 }
 
 /**
- * Finds the end of a log, however the last hub left it. Changes nothing. An incomplete last line does not count: a hub was killed
- * while it wrote. If lines are missing or differ from what the head says, the chain continues from the head, so that verification
- * finds the break for ever.
+ * Finds the end of a log in whatever state the last hub left it. Changes nothing. An incomplete last line does not
+ * count: a hub was killed while it wrote. If lines are missing or differ from the head, the chain continues from the
+ * head, so that every later verification finds the break.
  */
 export async function recoverEnd(
   disk: AuditDisk,
@@ -238,7 +242,9 @@ export async function recoverEnd(
   const last = (await lastLine(file, size)) ?? (await lastOfOlder(disk, folder));
   if (head === null) {
     if (last === null) return { link: START, size, repairs };
-    repairs.push(repair('audit.head is not there or not readable: whether the end is there is not known'));
+    repairs.push(
+      repair('audit.head is missing or unreadable, so it is unknown whether the end of the log is complete'),
+    );
     return { link: last === 'broken' ? START : last, size, repairs };
   }
   const end = last ?? START;
@@ -247,7 +253,7 @@ export async function recoverEnd(
   return { link: head, size, repairs };
 }
 
-/** A killed hub may have written more lines than its head says; a hub that ended in order has not. */
+/** A killed hub may have written more lines than its head says; a hub that closed the log properly has not. */
 const isAfter = (end: Link, head: Head) =>
   end.seq === head.seq ? end.hash === head.hash : end.seq > head.seq && !head.isLast;
 
@@ -262,7 +268,7 @@ export const repair = (name: string): AuditEntry => ({
 async function sizeOfWholeLines(file: DiskFile, size: number): Promise<number> {
   const tail = await file.read(Math.max(0, size - TAIL), Math.min(size, TAIL));
   const incomplete = tail.length - 1 - tail.lastIndexOf(NEWLINE);
-  // No line end in the whole tail: Squad did not write this, so it does not remove it.
+  // The whole tail has no line end: Squad did not write this, so Squad does not remove it.
   return incomplete === TAIL ? size : size - incomplete;
 }
 

@@ -308,7 +308,7 @@ describe('a disk that fails', () => {
     await log.flush();
     await log.flush();
     expect(linesIn(folder)).toHaveLength(6000 - refused + 1);
-    expect(namesIn(folder).at(-1)).toContain(`${refused} entries could not be kept`);
+    expect(namesIn(folder).at(-1)).toContain(`${refused} entries were lost`);
     expect((await log.verify()).problem).toBeNull();
   });
 

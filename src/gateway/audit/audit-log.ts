@@ -23,12 +23,12 @@ import { readAudit, verifyAudit } from './read-audit.ts';
 
 const FILE_BYTES = 64 * 1024 * 1024;
 const WRITE_BYTES = 256 * 1024;
-/** Entries are gathered this long for one write. */
+/** Entries are collected for this long, then written together. */
 const GATHER_MS = 25;
 /** Written entries that are not urgent are synced within this time. */
 const SYNC_MS = 1000;
 const RETRY_MS = 500;
-/** Limit for entries that wait for a disk that is too slow or does not work. */
+/** Maximum size of the queued entries while the disk is too slow or fails. */
 const HELD_BYTES = 16 * 1024 * 1024;
 
 export interface AuditLogOptions {
@@ -37,15 +37,15 @@ export interface AuditLogOptions {
   warn(message: string): void;
   disk?: AuditDisk;
   timers?: Timers;
-  /** A larger file is rotated. */
+  /** A file larger than this is rotated. */
   fileBytes?: number;
 }
 
-/** An entry that has no number yet. */
+/** An entry without a line number yet. */
 interface Queued {
   at: number;
   fields: string;
-  /** Must survive a power cut: synced with the write it is in. */
+  /** True: the entry must survive a power failure, so it is synced with its write. */
   isUrgent: boolean;
 }
 
@@ -60,12 +60,12 @@ export class AuditLog implements Audit, AuditTrail {
   readonly #options: AuditLogOptions;
   readonly #disk: AuditDisk;
   readonly #path: string;
-  /** How to cancel each timer. */
+  /** Functions that cancel the timers. */
   readonly #timers = new Map<Timer, () => void>();
   #files: LogFiles | null = null;
   #queue: Queued[] = [];
   #queuedBytes = 0;
-  /** Chained lines from `#syncedSize` on; the first `#writtenPieces` of them are written. */
+  /** Chained lines that follow `#syncedSize`; the first `#writtenPieces` of them are written. */
   #unsynced: Buffer[] = [];
   #unsyncedBytes = 0;
   #writtenPieces = 0;
@@ -73,7 +73,7 @@ export class AuditLog implements Audit, AuditTrail {
   #writtenSize = 0;
   /** A failed write may have left bytes beyond `#writtenSize`. */
   #mayBeLonger = false;
-  /** Chain position after the last line made, and after the last line known to be on disk. */
+  /** Chain position after the last chained line, and after the last line known to be on disk. */
   #link: Link = START;
   #synced: Link = START;
   #isUrgent = false;
@@ -95,9 +95,9 @@ export class AuditLog implements Audit, AuditTrail {
     if (this.#closing) throw auditClosed();
     if (this.#queuedBytes + this.#unsyncedBytes > HELD_BYTES) {
       this.#dropped += 1;
-      throw this.#fault ?? auditUnavailable(this.#path, 'the disk is too slow for all there is to write');
+      throw this.#fault ?? auditUnavailable(this.#path, 'the disk is too slow for the number of entries');
     }
-    // Kept even if the log is failing: the entry may be about something that was already done.
+    // Kept even if the log is failing: the entry may be about something that has already happened.
     this.#queue.push(this.#queued(entry));
     this.check();
     this.#after('gather', GATHER_MS, false);
@@ -127,7 +127,7 @@ export class AuditLog implements Audit, AuditTrail {
     return this.#closing;
   }
 
-  /** Readers get whatever could be written. A fault is reported to those who append. */
+  /** Readers get whatever could be written. Only callers that append get the fault. */
   #flushForReading(): Promise<void> {
     return this.flush().catch(() => {});
   }
@@ -153,7 +153,7 @@ export class AuditLog implements Audit, AuditTrail {
     this.#succeeded();
   }
 
-  /** Null: no entry waits and no file exists, so that none need be created. */
+  /** Null: no entry waits and no file exists, so no file is created. */
   async #open(): Promise<LogFiles | null> {
     const { folder, warn } = this.#options;
     if (this.#queue.length === 0 && (await this.#disk.stat(this.#path)) === null) return null;
@@ -166,7 +166,7 @@ export class AuditLog implements Audit, AuditTrail {
         await readHead(files.head),
       );
       await writeHead(files.head, { ...link, isLast: false });
-      // Last: should anything before it fail, the next try finds the same.
+      // Last, so that after a failure before this line the next attempt finds the same state.
       if (size < (await files.file.size())) await files.file.truncate(size);
       this.#syncedSize = this.#writtenSize = size;
       this.#link = this.#synced = link;
@@ -180,7 +180,7 @@ export class AuditLog implements Audit, AuditTrail {
     return files;
   }
 
-  /** Entries that arrive meanwhile get their own turn. */
+  /** Entries that arrive during this turn are written in the next one. */
   async #writeQueue(files: LogFiles): Promise<void> {
     let open = await this.#write(files);
     for (let left = this.#queue.length; left > 0; ) {
@@ -192,7 +192,7 @@ export class AuditLog implements Audit, AuditTrail {
     }
   }
 
-  /** Numbers and chains queued entries, at most `most` and no more than one write should have. Returns how many. */
+  /** Numbers and chains at most `most` queued entries, and no more than fit into one write. Returns how many. */
   #chain(most: number): number {
     const lines: string[] = [];
     for (let bytes = 0; lines.length < most && bytes < WRITE_BYTES; ) {
@@ -211,7 +211,7 @@ export class AuditLog implements Audit, AuditTrail {
     return lines.length;
   }
 
-  /** Writes every chained line. Returns the files, which are others than before if somebody replaced them. */
+  /** Writes every chained line. Returns the open files, which differ from those given if somebody replaced them. */
   async #write(open: LogFiles): Promise<LogFiles> {
     if (this.#writtenPieces === this.#unsynced.length) return open;
     const files = await this.#checkPlace(open);
@@ -220,7 +220,7 @@ export class AuditLog implements Audit, AuditTrail {
         const piece = this.#unsynced[this.#writtenPieces]!;
         for (let at = 0; at < piece.length; ) {
           const taken = await files.file.write(piece.subarray(at), this.#writtenSize);
-          if (taken === 0) throw new Error('the disk takes no more');
+          if (taken === 0) throw new Error('the disk does not accept more data');
           at += taken;
           this.#writtenSize += taken;
         }
@@ -240,7 +240,7 @@ export class AuditLog implements Audit, AuditTrail {
     try {
       await file.datasync();
     } catch (thrown) {
-      // The system may have dropped the data it could not write, and would not report that twice.
+      // Written again after a failed sync: the system may have dropped the data, and would not report that twice.
       this.#startOver();
       throw thrown;
     }
@@ -256,7 +256,7 @@ export class AuditLog implements Audit, AuditTrail {
     if (!this.#mayRotate) return;
     const first = /^\{"seq":([1-9][0-9]{0,15}),/.exec((await file.read(0, 64)).toString())?.[1];
     const older = first === undefined ? null : olderFile(this.#options.folder, Number(first));
-    // A file in the way is not ours to replace, and verification will report it.
+    // A file with the new name is not replaced: Squad did not write it, and verification reports it.
     if (older === null || (await this.#disk.stat(older))) {
       this.#mayRotate = false;
       this.#options.warn(
@@ -268,7 +268,10 @@ export class AuditLog implements Audit, AuditTrail {
     this.#isRotated = true;
   }
 
-  /** Somebody may have moved, replaced, cut or lengthened the file. Then logging continues at its end, and the break stays visible. */
+  /**
+   * Another program may have moved, replaced, cut or extended the file. Logging then continues at the end of the file,
+   * and the break stays visible.
+   */
   async #checkPlace(files: LogFiles): Promise<LogFiles> {
     const found = await this.#disk.stat(this.#path);
     if (found?.inode !== files.file.inode) return this.#reopen(files);
@@ -286,7 +289,7 @@ export class AuditLog implements Audit, AuditTrail {
     const files = await openFiles(this.#disk, this.#options.folder);
     if (!this.#isRotated)
       this.#options.warn(`${this.#path} was removed or replaced: logging continues in a new file`);
-    await closeFiles(before).catch(() => {}); // it is not the log any more
+    await closeFiles(before).catch(() => {}); // the file is no longer the log
     this.#isRotated = false;
     this.#files = files;
     this.#writtenPieces = 0;
@@ -317,7 +320,7 @@ export class AuditLog implements Audit, AuditTrail {
     if (this.#fault) this.#options.warn(`The audit log ${this.#path} can be written again`);
     this.#fault = null;
     if (this.#dropped > 0) {
-      const text = `${this.#dropped} entries could not be kept while the disk did not take them`;
+      const text = `${this.#dropped} entries were lost, because the disk did not accept them`;
       this.#queue.push(this.#queued(repair(text)));
       this.#dropped = 0;
     }
@@ -341,7 +344,7 @@ export class AuditLog implements Audit, AuditTrail {
     } catch (thrown) {
       this.#options.warn(`The end of the audit log ${this.#path} is lost: ${(thrown as Error).message}`);
     }
-    if (this.#files) await closeFiles(this.#files).catch(() => {}); // every line that could be written is
+    if (this.#files) await closeFiles(this.#files).catch(() => {}); // every line that could be written is written
   }
 
   #after(timer: Timer, ms: number, mustSync: boolean): void {

@@ -24,7 +24,7 @@ const NEWLINE = 0x0a;
 
 interface ReadLine {
   bytes: Buffer;
-  /** False: the file ends before the line does. */
+  /** False: the file ends before the line is complete. */
   isWhole: boolean;
 }
 
@@ -47,7 +47,7 @@ async function* linesOf(file: FileHandle): AsyncGenerator<ReadLine> {
   if (rest.length > 0) yield { bytes: rest, isWhole: false };
 }
 
-/** From the last whole line to the first. */
+/** Yields lines from the last complete one back to the first. */
 async function* linesBackwards(file: FileHandle): AsyncGenerator<Buffer> {
   let rest = Buffer.alloc(0);
   let isAfterEnd = true;
@@ -70,8 +70,8 @@ async function* linesBackwards(file: FileHandle): AsyncGenerator<Buffer> {
 }
 
 /**
- * Calls `work` with each file of a log that may be in use, until it returns `done`. Opens the current file first: if the hub
- * rotates it meanwhile, the handle still belongs to the same file. Returns the number of files.
+ * Calls `work` with each file of a log that may be in use, until `work` returns `done`. Opens the current file first:
+ * if the hub rotates it during the read, the handle still belongs to the same file. Returns the number of files.
  */
 async function eachFile(
   folder: string,
@@ -107,7 +107,7 @@ export async function readAudit(
   folder: string,
   { runId, deniedOnly, limit }: AuditFilter,
 ): Promise<AuditPage> {
-  // Quotes inside values are escaped, so that no name can look like a field.
+  // Quotes inside values are escaped, so a name cannot imitate a field.
   const marks = [
     ...(runId === undefined ? [] : [`"runId":"${runId}"`]),
     ...(deniedOnly ? ['"decision":"denied"'] : []),
@@ -117,7 +117,7 @@ export async function readAudit(
   await eachFile(folder, 'newest first', async file => {
     for await (const bytes of linesBackwards(file)) {
       if (!marks.every(mark => bytes.includes(mark))) continue;
-      // Verification explains a line that is not a record.
+      // Only counted: `verify` reports a line that is not an entry.
       const record = AuditRecord.safeParse(tryParseJson(bytes.toString())).data;
       if (record) entries.push(record);
       else unreadable += 1;
@@ -131,8 +131,9 @@ export async function readAudit(
 type Fault = Pick<AuditBreak, 'what' | 'message'>;
 
 /**
- * Checks every line of every file, in order, up to the first that is not as it was written. `written` is the last line that a
- * running hub knows to be on disk; it may be writing more. Without `written` the stored head counts.
+ * Checks every line of every file, in order, up to the first line that differs from what was written. `written` is the
+ * last line that a running hub knows to be on disk; the hub may be writing more. Without `written` the stored head
+ * counts.
  */
 export async function verifyAudit(folder: string, written?: Link): Promise<AuditVerdict> {
   const head = written ? { ...written, isLast: false } : await storedHead(folder);
@@ -144,7 +145,7 @@ export async function verifyAudit(folder: string, written?: Link): Promise<Audit
     for await (const { bytes, isWhole } of linesOf(file)) {
       line += 1;
       if (problem) {
-        // The missing line may stand further down.
+        // The missing line may be further down.
         if (!bytes.toString('latin1', 0, 32).startsWith(`{"seq":${problem.seq},`)) continue;
         problem = { ...problem, ...displaced(problem.seq) };
         return 'done';
@@ -220,7 +221,7 @@ const displaced = (due: number, found?: number): Fault => ({
 });
 
 async function storedHead(folder: string): Promise<Head | null> {
-  // A head that cannot be read is as good as none.
+  // An unreadable head is treated as missing.
   const stored = await text(createReadStream(headFile(folder), { end: HEAD_LENGTH })).catch(() => '');
   return parseHead(stored);
 }

@@ -1,7 +1,7 @@
 import type { Timers } from '../../base/clock.ts';
 import type { RunId } from '../../schema/ids.ts';
 
-/** No place came free within the timeout. */
+/** No place became free within the timeout. */
 export class Busy extends Error {}
 
 interface Waiter {
@@ -16,7 +16,7 @@ interface Line {
 
 export type InFlight = ReturnType<typeof createInFlight>;
 
-/** Limits the calls in flight to one server, in all and of one run; the rest wait in the order they came. */
+/** Limits the calls in flight to one server, in total and per run. Further calls wait in order of arrival. */
 export function createInFlight(limits: { inAll: number; ofOneRun: number }, timers: Timers) {
   const lines = new Map<RunId, Line>();
   let inside = 0;
@@ -25,8 +25,8 @@ export function createInFlight(limits: { inAll: number; ofOneRun: number }, time
 
   return {
     /**
-     * Undefined: the call may start at once. Rejects with the signal's reason if it aborts first, or with Busy if no place came
-     * free in time; then the caller must not call `leave`.
+     * Undefined: the call may start at once. Rejects with the signal's reason if it aborts first, or with Busy if no
+     * place becomes free in time; after a rejection the caller must not call `leave`.
      */
     enter(runId: RunId, signal: AbortSignal, timeoutMs: number): Promise<void> | undefined {
       let line = lines.get(runId);
@@ -85,7 +85,10 @@ export function createInFlight(limits: { inAll: number; ofOneRun: number }, time
     if (line.inside === 0 && line.waiting.size === 0) lines.delete(runId);
   }
 
-  /** Admits the longest waiting call whose run has a place left: a run with a thousand waiting calls holds up nobody else. */
+  /**
+   * Admits the longest waiting call whose run has a place left, so that a run with a thousand waiting calls does not
+   * block other runs.
+   */
   function admitNext(): void {
     let first: { line: Line; waiter: Waiter } | null = null;
     for (const line of lines.values()) {
@@ -105,7 +108,7 @@ export function createInFlight(limits: { inAll: number; ofOneRun: number }, time
 
 const TICK_MS = 125;
 
-/** Reports calls that take long: between one and two ticks after their start, at most once each. */
+/** Reports slow calls: each at most once, between one and two ticks after its start. */
 export class LongCalls {
   readonly #timers: Timers;
   #young = new Set<() => void>();
@@ -116,9 +119,9 @@ export class LongCalls {
     this.#timers = timers;
   }
 
-  /** Returns a function to call when the call is over. */
+  /** Returns a function to call when the call has ended. */
   begin(onLong: () => void): () => void {
-    // One timer for all calls: most are over long before it fires.
+    // One timer serves all calls, because most have ended long before it fires.
     if (!this.#isTicking) this.#wait();
     this.#young.add(onLong);
     return () => this.#young.delete(onLong) || this.#older.delete(onLong);

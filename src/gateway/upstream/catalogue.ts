@@ -12,8 +12,8 @@ const MAX_ITEMS = 10_000;
 const MAX_NAME_LENGTH = 100;
 
 /**
- * Reads every page of a list. Cuts off a server that never stops. Null: the server answers a page with an error, whichever page it
- * is: a part of a list says nothing about the rest.
+ * Reads every page of a list. Gives up on a server that sends pages without end. Null: the server answered a page with
+ * an error; the pages before it are discarded, because a partial list says nothing about the rest.
  */
 export async function listPages(
   link: UpstreamLink,
@@ -51,20 +51,20 @@ async function requestPage(
   }
 }
 
-/** A tool, prompt, resource or template: the server's own name or URI for it, and its definition as agents see it. */
+/** A tool, prompt, resource or template: the server's own name or URI for it, and the definition that agents see. */
 export interface Item {
   own: string;
   exposed: Definition;
 }
 
-/** A definition that agents do not get, and why, in a clause. */
+/** A definition that agents do not get, and the reason as a clause. */
 export interface RejectedDefinition {
   name: string;
   reason: string;
 }
 
 interface Listed {
-  /** Null: the server cannot list them now. */
+  /** Null: the server cannot list this kind now. */
   found: Definition[] | null;
   rejected: RejectedDefinition[];
 }
@@ -81,7 +81,7 @@ const LISTS = {
   },
 };
 
-/** Reads one list, if the server says that it has it. Removes secrets first, because definitions are stored and shown. */
+/** Reads one list, if the server declares it. Removes secrets first, because definitions are stored and shown. */
 export async function readList(
   link: UpstreamLink,
   kind: keyof typeof LISTS,
@@ -103,7 +103,7 @@ export async function readList(
   return { found, rejected };
 }
 
-/** The definitions under the names that agents use, sorted. */
+/** The definitions under their exposed names, sorted. */
 export function itemsOf(
   kind: 'prompts' | 'resources' | 'templates',
   server: string,
@@ -119,17 +119,17 @@ export function itemsOf(
     .sort((a, b) => compare(a.own, b.own));
 }
 
-/** The name of a rejected definition, for people, as far as it can be shown. */
+/** The name of a rejected definition for display, as far as it can be shown. */
 function displayName(raw: unknown, redactor: Redactor): string {
   const name = typeof raw === 'object' && raw !== null && 'name' in raw ? raw.name : null;
   const shown = typeof name === 'string' ? redactor.text(withoutHidden(name)).trim() : '';
   return shown === '' ? '(no name)' : shown.slice(0, MAX_NAME_LENGTH).toWellFormed();
 }
 
-/** By code units: the same order on every machine. */
+/** Sorted by code units, so that the order is the same on every machine. */
 export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Work that many ask for: one turn runs and at most one waits, whoever asks meanwhile. */
+/** Work that many callers request: one turn runs and at most one more waits, however many ask for it. */
 class CoalescedTask {
   readonly #work: () => Promise<void>;
   #running: Promise<void> | null = null;
@@ -139,7 +139,7 @@ class CoalescedTask {
     this.#work = work;
   }
 
-  /** Settles when a turn that began after this call is over. */
+  /** Resolves after a turn that began after this call. */
   run(): Promise<void> {
     if (this.#running === null) return this.#begin();
     this.#next ??= this.#running
@@ -164,17 +164,17 @@ export type ListKind = 'tools' | 'resources' | 'prompts';
 
 export interface CatalogueOptions {
   timeoutMs(): number;
-  /** Only one run uses the server, so what other instances of it list has no effect on it. */
+  /** For a server that only one run uses: lists of its other instances have no effect on this run. */
   isAlone: boolean;
   redactor: Redactor;
   onChange(what: ListKind): void;
   onRejected(rejected: RejectedDefinition): void;
 }
 
-/** A server may list any number of bad definitions; nobody reads more than this. */
+/** Maximum number of rejected definitions that are kept; a server may list any number. */
 const MAX_REJECTED = 20;
 
-/** The tools, resources and prompts of one server, as last listed or, before that, as pinned. */
+/** The tools, resources and prompts of one server, as last listed or, before the first list, as pinned. */
 export class Catalogue {
   readonly #pins: ServerPins;
   readonly #options: CatalogueOptions;
@@ -183,20 +183,23 @@ export class Catalogue {
   #link: UpstreamLink | null = null;
   #lists: Record<ListKind, CoalescedTask> | null = null;
   #listedTools: Definition[] | null = null;
-  /** Names and hashes of `tools`, to notice a change. */
+  /** Names and hashes of `tools`, for comparison with the next list. */
   #signature = '';
-  /** The server is gone: its definitions are not shown until it is back. */
+  /** The server is down: its definitions are hidden until it is back. */
   isWithdrawn = false;
-  /** The server has answered all its lists at least once since this object exists. */
+  /** True once the server has answered all its lists in the lifetime of this object. */
   wasListed = false;
   /**
-   * Whether the tools are known: the server was listed, now or by an earlier hub. A list counts when it was compared with the
-   * pins; before that, `tools` is incomplete.
+   * Whether the tools are known: this hub or an earlier one listed the server. A list counts only after it was compared
+   * with the pins; until then `tools` is incomplete.
    */
   isKnown = false;
-  /** Names of all tools that are listed or pinned, approved or not; null while unknown. The same set until it changes. */
+  /**
+   * Names of all listed or pinned tools, approved or not; null while unknown. The same Set object until the names
+   * change.
+   */
   knownTools: ReadonlySet<string> | null = null;
-  /** Tools that may be used, whether or not the server is up, sorted by name. */
+  /** Usable tools, sorted by name, whether or not the server is up. */
   tools: readonly Item[] = [];
   resources: readonly Item[] = [];
   templates: readonly Item[] = [];
@@ -213,7 +216,7 @@ export class Catalogue {
     this.#stopListening();
   }
 
-  /** Every listed tool, also those that wait for approval. */
+  /** Every listed tool, including those that wait for approval. */
   get listedTools(): readonly Definition[] {
     return (
       this.#listedTools ??
@@ -221,7 +224,7 @@ export class Catalogue {
     );
   }
 
-  /** Rejected definitions of one kind, or of all; the first few of many. */
+  /** Rejected definitions of one kind, or of all kinds; only the first few. */
   rejected(kind?: ListKind): RejectedDefinition[] {
     const all = kind === undefined ? [...this.#rejected.values()].flat() : (this.#rejected.get(kind) ?? []);
     return all.slice(0, MAX_REJECTED);
@@ -238,7 +241,7 @@ export class Catalogue {
     this.#notifyAll();
   }
 
-  /** Reads all lists that the server says it has. */
+  /** Reads all lists that the server declares. */
   async list(link: UpstreamLink): Promise<void> {
     this.#link = link;
     this.#lists = {
@@ -254,9 +257,9 @@ export class Catalogue {
     this.#notifyAll();
   }
 
-  /** The server says that a list has changed; it may say so while the first list is being read. */
+  /** Called when the server reports that a list has changed; that can happen while the first list is being read. */
   relist(what: ListKind): void {
-    // Upstream notices a fault of the link; the old list stays until then.
+    // The Upstream handles a fault of the link; until then the old list stays.
     void this.#lists?.[what].run().catch(() => {});
   }
 
@@ -265,7 +268,8 @@ export class Catalogue {
     if (link !== this.#link) return;
     this.#reject('tools', rejected);
     this.#listedTools = found ?? [];
-    // A server that cannot list its tools yet, or has none yet, was not seen: its first tools are not late ones.
+    // A server that cannot list its tools yet, or has none yet, does not count as listed, so its first tools need no
+    // approval.
     if (this.#listedTools.length > 0 || (found !== null && this.#pins.pins !== null))
       await this.#pins.see(this.#listedTools);
     this.isKnown = true;
@@ -308,7 +312,7 @@ export class Catalogue {
         this.#options.onRejected(each);
   }
 
-  /** A tool may be used if its definition was approved and still is the same by its hash. */
+  /** A tool is usable if its definition was approved and still has the same hash. */
   #updateTools(): void {
     this.isKnown ||= this.#pins.pins !== null;
     const pins = this.#pins.pins ?? [];
@@ -335,7 +339,7 @@ export class Catalogue {
 
   #updateKnownTools(pins: readonly Pin[]): boolean {
     const names = [...pins.map(pin => pin.name), ...(this.#listedTools ?? []).map(tool => tool.name)];
-    // A server that has listed nothing yet was not seen.
+    // A server that has listed no tools does not count as listed.
     const known = names.length === 0 && this.#pins.pins === null ? null : new Set(names);
     if (known?.size === this.knownTools?.size && names.every(name => this.knownTools?.has(name)))
       return false;

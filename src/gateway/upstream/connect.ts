@@ -11,7 +11,7 @@ import { openStdioLink } from '../../wire/upstream/stdio-link.ts';
 const MAX_LINES = 6;
 const MAX_LINE_LENGTH = 400;
 
-/** Adds the end of the server's log to the fault, because the log mostly says why. One line, and not too long. */
+/** Adds the end of the server's log to the fault, because it usually contains the cause. Shortened to one line. */
 export function withLogTail(fault: UpstreamFault, tail: string): UpstreamFault {
   const line = stderrExcerpt(tail, MAX_LINES).join(' ').replace(/\s+/g, ' ').trim();
   const text = line.length > MAX_LINE_LENGTH ? `…${line.slice(-MAX_LINE_LENGTH).toWellFormed()}` : line;
@@ -26,7 +26,7 @@ export function withLogTail(fault: UpstreamFault, tail: string): UpstreamFault {
 
 const MAX_KEPT = 256 * 1024;
 
-/** Keeps the last lines of output that may never end. */
+/** Keeps only the last lines, because the output may be endless. */
 export function createTextTail(maxKept = MAX_KEPT) {
   let lines: string[] = [];
   let first = 0;
@@ -40,7 +40,7 @@ export function createTextTail(maxKept = MAX_KEPT) {
         size -= (lines[first]?.length ?? 0) + 1;
         lines[first++] = '';
       }
-      // Cutting the list for every line would be slow.
+      // Cuts in batches: cutting the list at every line would be slow.
       if (first > 1000) {
         lines = lines.slice(first);
         first = 0;
@@ -52,24 +52,24 @@ export function createTextTail(maxKept = MAX_KEPT) {
 
 interface ConnectOptions {
   table: ProcessTable;
-  /** A tag for each process, by which a later hub finds it. */
+  /** A tag in the environment of each server process, by which a later hub finds the process. */
   nextTag(): string;
   clientInfo: { name: string; version: string };
   /** A line of a server's log, without secrets. */
   onStderr?(server: string, line: string): void;
-  /** A process that could not be ended. */
+  /** A process that could not be terminated. */
   onSurvivor?(server: string, pid: number, command: string): void;
 }
 
 export interface ConnectRequest {
-  /** The server's id, for its log. */
+  /** The server's id, used in log lines. */
   id: string;
   server: ResolvedServer;
   events: LinkEvents;
-  /** For the start as a whole. */
+  /** Timeout for the whole start. */
   startTimeoutMs: number;
   signal?: AbortSignal;
-  /** Capabilities of the one client behind this server; see LinkOptions. */
+  /** Capabilities of the only client that uses this server; see LinkOptions. */
   capabilities?: Json;
   redact(text: string): string;
 }
@@ -113,7 +113,7 @@ async function startAndLink(
     env,
     tag: options.nextTag(),
     onStderrLine(line) {
-      // Colours can split a secret, and are removed when the line is printed.
+      // Escape sequences can split a secret, and are removed when the line is printed.
       const shown = request.redact(plainText(line));
       tail.add(shown);
       options.onStderr?.(request.id, shown);
@@ -132,7 +132,7 @@ async function startAndLink(
     const { stdin, stdout } = service;
     const ended = endAfterLog(service);
     const link = await openStdioLink({ ...linkOptions(request), clientInfo, stdin, stdout, ended });
-    // However the link ends, the process ends too.
+    // However the link ends, the process is terminated.
     void link.closed.then(stop);
     const close = async () => {
       await link.close();
@@ -147,7 +147,7 @@ async function startAndLink(
 
 const LOG_TIMEOUT_MS = 100;
 
-/** Settles after the process has ended and its log was read: the log says why. */
+/** Resolves after the process has ended and its log was read, because the log contains the cause. */
 async function endAfterLog({ ended, logEnd }: ServiceProcess): ServiceProcess['ended'] {
   const end = await ended;
   await within(logEnd, LOG_TIMEOUT_MS);
@@ -166,7 +166,7 @@ async function end(service: ServiceProcess, { onSurvivor }: ConnectOptions, id: 
   for (const { pid, command } of survivors) onSurvivor?.(id, pid, command);
 }
 
-/** For a start that was given up: the reason why, not how it ended. */
+/** For a start that was given up, the reason is reported, not how the process ended. */
 function reasonOf(fault: UpstreamFault, { signal }: ConnectRequest): UpstreamFault {
   const why: unknown = fault.kind === 'cancelled' && signal?.aborted ? signal.reason : null;
   return why instanceof UpstreamFault ? why : fault;

@@ -79,5 +79,5 @@ test('one that answers no probe is gone from the lists, and each run is notified
   expect((await one.tools()).map(({ name }) => name)).toEqual(['mail__echo']);
   expect(one.notice()).toContain('files: No answer within the time limit; it is tried again in 60 s.');
   expect(fixture.notes).toHaveLength(2);
-  expect(await call()).toContain('It is tried again in 60 s; calling it before is no use.');
+  expect(await call()).toContain('It is tried again in 60 s; calling it before then does not help.');
 });

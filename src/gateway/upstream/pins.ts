@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { approvePins, comparePins, confirmEntries, pendingChanges } from '../../core/gateway/pins.ts';
 import type { Definition, PendingChange, Pin, PinKey, PinStore } from '../../core/ports/gateway.ts';
 
-/** The pins of one server. All its instances share them; changes are made one after another. */
+/** The pins of one server, shared by all its instances. Changes are made one after another. */
 export class ServerPins {
   readonly key: PinKey;
   readonly #store: PinStore;
@@ -14,7 +14,7 @@ export class ServerPins {
   #loading: Promise<void> | null = null;
   #last: Promise<unknown> = Promise.resolve();
 
-  /** `isOpen`: every listed tool may be used, now and when it changes. */
+  /** `isOpen`: every listed tool is usable, even after a change, without approval. */
   constructor(key: PinKey, store: PinStore, clock: Clock, isOpen = false) {
     this.key = key;
     this.#store = store;
@@ -22,7 +22,7 @@ export class ServerPins {
     this.#isOpen = isOpen;
   }
 
-  /** Null: the server was never listed, or the pins were not loaded yet. */
+  /** Null: the server was never listed, or the pins are not loaded. */
   get pins(): readonly Pin[] | null {
     return this.#pins;
   }
@@ -41,14 +41,14 @@ export class ServerPins {
     return this.#loading;
   }
 
-  /** Compares the listed tools with the pins, and keeps new ones as pending. */
+  /** Compares the listed tools with the pins, and stores new and changed ones as pending. */
   see(listed: readonly Definition[]): Promise<void> {
     return this.#change(pins => comparePins(this.#isOpen ? null : pins, listed, this.#clock.now()));
   }
 
   /**
-   * Approves pending changes that `isMeant` selects. It is asked in this change's turn, because a definition may have changed once
-   * more. Returns what was approved.
+   * Approves the pending changes that `isMeant` selects. `isMeant` is called within the change, because a definition
+   * may have changed again since the user saw it. Returns the approved changes.
    */
   async approve(isMeant: (change: PendingChange) => boolean): Promise<PendingChange[]> {
     let approved: PendingChange[] = [];
@@ -60,7 +60,7 @@ export class ServerPins {
     return approved;
   }
 
-  /** Confirms list entries that match nothing that exists, so that they count as they are. */
+  /** Confirms list entries that match nothing, so that they take effect as written. */
   confirm(entries: readonly string[]): Promise<void> {
     return this.#change(pins => confirmEntries(pins ?? [], entries, this.#clock.now()));
   }
@@ -80,7 +80,7 @@ export class ServerPins {
       await this.load();
       const after = next(this.#pins);
       if (after === null || isDeepStrictEqual(identities(this.#pins), identities(after))) return;
-      // On disk before anybody may use it.
+      // Stored on disk before any agent may use it.
       await this.#store.savePins(this.key, [...after]);
       this.#pins = [...after];
       for (const listener of this.#listeners) listener();
@@ -103,6 +103,9 @@ export function createPinRegistry(store: PinStore, clock: Clock): (key: PinKey) 
   };
 }
 
-/** For the servers of a subagent's file, which is read again at each start: the user agreed to the file, and nobody is there to approve more. */
+/**
+ * Pins for the servers of a subagent's file, which is read again at each start. They are open: the user agreed to the
+ * file, and nobody is there to approve more.
+ */
 export const createOpenPins = (key: PinKey, clock: Clock): ServerPins =>
   new ServerPins(key, { pins: async () => null, savePins: async () => {} }, clock, true);

@@ -21,7 +21,10 @@ import { ServerQuestions } from './server-questions.ts';
 import { Upstream } from './upstream.ts';
 
 const MAX_CALLS = { inAll: 32, ofOneRun: 8 };
-/** Nobody else waits for a run's own server, and a program that its model wrote may well make fifty calls at once. */
+/**
+ * Higher than for a shared server: nobody else waits for a run's own server, and a program that its model wrote may
+ * make fifty calls at once.
+ */
 const MAX_OWN_CALLS = { inAll: 64, ofOneRun: 64 };
 const MAX_STARTS = 4;
 /** A shared server that no run uses is kept this long. */
@@ -42,11 +45,11 @@ export interface WantedServer {
   resolved: Extract<Resolution, { key: string }>;
   /** The whole environment of the run. */
   variables: Readonly<Record<string, string>>;
-  /** Secrets that the server may know and nobody else, besides those of its own configuration. */
+  /** Secrets besides those of its configuration that only this server may see. */
   secrets: readonly Secret[];
-  /** The server is the run's own, from a subagent's file. */
+  /** True: the server is the run's own, from a subagent's file. */
   isOwn: boolean;
-  /** Time for its start; undefined: the same as for a request. */
+  /** Start timeout; undefined: the timeout of a request. */
   startMs: number | undefined;
 }
 
@@ -58,7 +61,7 @@ export interface PoolOptions {
   warn(message: string): void;
   onChange(server: PooledServer, what: ListKind): void;
   onServerError(server: PooledServer, error: ServerError, fault: string): void;
-  /** A server that a run has to itself asks a person, and the run's own client cannot answer. */
+  /** Asks a person when the server of a single run needs input that the run's client cannot give. */
   onQuestion?(runId: RunId, server: string, params: Json, signal: AbortSignal): Promise<Json>;
 }
 
@@ -72,12 +75,12 @@ export class PooledServer {
   readonly upstream: Upstream;
   readonly catalogue: Catalogue;
   readonly inFlight: InFlight;
-  /** Null: the server is shared, so nobody can tell which client a question is for. */
+  /** Null: the server is shared, so it is unknown which client a question is for. */
   readonly questions: ServerQuestions | null;
   readonly users = new Set<RunId>();
-  /** The latest: timeout and cool-down may change. */
+  /** The latest configuration: timeout and cool-down may change. */
   config: Server;
-  /** It has failed and was not up since. */
+  /** True: the server has failed and has not been up since. */
   isDown = false;
 
   constructor(key: string, wanted: WantedServer, starts: StartLimit, options: PoolOptions) {
@@ -87,7 +90,7 @@ export class PooledServer {
     this.id = id;
     this.isOwn = isOwn;
     this.config = config;
-    // The environment of whichever run was first: a different one does not make it a different server.
+    // The environment of the first run that needed the server: the same server can serve runs with other environments.
     const base = isOwn ? { ...variables, [SERVER_OF_VARIABLE]: runId } : baseEnvironment(variables);
     const redactor = createRedactor([
       ...resolved.secrets,
@@ -158,9 +161,9 @@ export class PooledServer {
     return this.pins.key.workspace;
   }
 
-  /** Loads its pins, then starts it. Settles when it is up or has failed; never rejects. */
+  /** Loads the pins, then starts the server. Resolves when it is up or has failed; never rejects. */
   async warm(): Promise<void> {
-    // If the store cannot be read, the start fails as well and reports it.
+    // If the store cannot be read, the start fails too and reports the error.
     await this.catalogue.load().catch(() => {});
     await this.upstream.start();
   }
@@ -178,12 +181,12 @@ export class PooledServer {
   }
 }
 
-/** Every server in use, once for all runs that need the same server with the same values. */
+/** Every server in use. Runs that need the same server with the same values share one. */
 export class Pool {
   readonly #options: PoolOptions;
   readonly #starts: StartLimit;
   readonly #servers = new Map<string, PooledServer>();
-  /** Servers without users, each with how to cancel its end. */
+  /** Servers without users, each with a function that cancels its scheduled stop. */
   readonly #unused = new Map<PooledServer, () => void>();
   readonly #ending = new Map<PooledServer, { runId: RunId | null; isGone: Promise<void> }>();
 
@@ -192,7 +195,7 @@ export class Pool {
     this.#starts = new StartLimit(MAX_STARTS, options.timers);
   }
 
-  /** The run is one of the server's users until `release`. */
+  /** Makes the run a user of the server until `release`. */
   take(wanted: WantedServer): PooledServer {
     const { runId, workspace, id, config, resolved } = wanted;
     const owner = config.instance === 'per-agent' ? runId : '';
@@ -205,7 +208,10 @@ export class Pool {
     return server;
   }
 
-  /** Nobody else can use a run's own server; another run may need a shared one soon. */
+  /**
+   * A run's own server stops at once, because nobody else can use it; a shared one stays for a while, because another
+   * run may need it soon.
+   */
   release(server: PooledServer, runId: RunId): void {
     if (!server.users.delete(runId) || server.users.size > 0) return;
     if (server.config.instance === 'per-agent') this.#end(server, runId);
@@ -216,7 +222,9 @@ export class Pool {
       );
   }
 
-  /** The configuration has changed: ends servers without users, and lets those that were given up try again. */
+  /**
+   * After a change of the configuration: stops servers without users, and lets servers that were given up try again.
+   */
   reconsider(workspace: string): void {
     for (const server of this.all()) {
       if (server.workspace !== workspace) continue;
@@ -229,7 +237,7 @@ export class Pool {
     return [...this.#servers.values()];
   }
 
-  /** Settles when the run's own servers are gone. */
+  /** Resolves when the run's own servers have stopped. */
   async untilEnded(runId: RunId): Promise<void> {
     const ending = [...this.#ending.values()].filter(each => each.runId === runId);
     await Promise.all(ending.map(({ isGone }) => isGone));
@@ -245,7 +253,7 @@ export class Pool {
     await Promise.all(servers.map(server => server.upstream.close()));
   }
 
-  /** Cancels the end of an unused server. */
+  /** Cancels the scheduled stop of an unused server. */
   #keep(server: PooledServer): void {
     this.#unused.get(server)?.();
     this.#unused.delete(server);
@@ -255,7 +263,7 @@ export class Pool {
     this.#keep(server);
     this.#servers.delete(server.key);
     server.catalogue.dispose();
-    // Whoever called a run's own server is gone too.
+    // No need to let calls finish: the only caller of a run's own server is gone.
     const isGone = (server.isOwn ? server.upstream.close() : server.upstream.retire()).finally(() =>
       this.#ending.delete(server),
     );
@@ -273,7 +281,10 @@ const FINAL_CODES = new Set([
   'EREFUSEDADDRESS',
 ]);
 
-/** Only a person can fix it: the login is refused, the program is missing or not executable, or the address is not allowed. */
+/**
+ * Faults that only a person can fix: the login is refused, the program is missing or not executable, or the address is
+ * not allowed.
+ */
 function isFinal({ kind, cause }: UpstreamFault): boolean {
   return kind === 'unauthorized' || (kind === 'start' && codesIn(cause).some(code => FINAL_CODES.has(code)));
 }
@@ -284,7 +295,9 @@ function codesIn(cause: unknown): string[] {
   return [...code, ...codesIn(cause.cause)];
 }
 
-/** Servers that could not be used as configured when a run last needed them, with why. Nothing connects to these. */
+/**
+ * Servers that could not be used as configured when a run last needed them, with the reason. These have no connection.
+ */
 export class UnusableServers {
   readonly #faults = new Map<string, Map<string, string>>();
 
@@ -298,7 +311,7 @@ export class UnusableServers {
     else this.#faults.set(workspace, faults.set(server, fault));
   }
 
-  /** The configuration of the workspace has changed. */
+  /** Called when the configuration of the workspace has changed. */
   forget(workspace: string): void {
     this.#faults.delete(workspace);
   }

@@ -10,14 +10,14 @@ const QUESTIONS = new Map([
   ['roots/list', 'roots'],
 ]);
 
-/** Answers a server's form when the client of the call cannot. */
+/** Answers a form of a server when the client of the call cannot. */
 type AskPerson = (params: Json, signal: AbortSignal) => Promise<Json>;
 
-/** A server that asks more often than this makes no progress. */
+/** Maximum number of questions during one call; a server that asks more makes no progress. */
 const MAX_ROUNDS = 8;
 const NEVER = new AbortController().signal;
 
-/** The forms that a result asks for; null if it asks for anything else, or nothing. */
+/** The forms that a result requests; null if it requests something else or nothing. */
 function formsIn({ resultType, inputRequests }: Json): [string, Json][] | null {
   if (resultType !== 'input_required' || !isObject(inputRequests)) return null;
   const forms = Object.entries(inputRequests).map(([key, request]): [string, Json] | null => {
@@ -32,7 +32,7 @@ interface ActiveCall {
   over: AbortController;
 }
 
-/** Takes questions and log messages of a run's own server to the client whose call the server is working on. */
+/** Forwards questions and log messages of a run's own server to the client whose call the server is handling. */
 export class ServerQuestions {
   readonly #redactor: Redactor;
   readonly #onStray: () => void;
@@ -64,7 +64,7 @@ export class ServerQuestions {
     if (client !== null && needs !== undefined && client.capabilities[needs])
       return await client.ask(method, this.#redactor.deep(params), signal);
     const active = this.#calls.at(-1);
-    // A person is asked only during a call: otherwise nobody could say what the question is about.
+    // A person is asked only during a call; otherwise the subject of the question would be unknown.
     if (method === 'elicitation/create' && active !== undefined && this.#askPerson !== null)
       return await this.#askPerson(
         this.#redactor.deep(params),
@@ -74,13 +74,19 @@ export class ServerQuestions {
     throw new UpstreamFault('answer', `nobody here answers ${method}`);
   }
 
-  /** The capabilities for the server: those of the client, and forms if a person can answer them instead of the client. */
+  /**
+   * Capabilities declared to the server: those of the client, plus forms if a person can answer them instead of the
+   * client.
+   */
   capabilitiesFor(client: ForwardedClient | null, declared: Json | undefined): Json | undefined {
     const canAsk = declared?.elicitation !== undefined || client?.capabilities.elicitation !== undefined;
     return this.#askPerson === null || canAsk ? declared : { ...declared, elicitation: {} };
   }
 
-  /** The result, after a person has answered the forms that the server asked for first. A client that can answer forms gets them. */
+  /**
+   * Returns the result after a person has answered the forms that the server requested first. A client that supports
+   * forms gets them itself.
+   */
   async answered(
     request: (params: Json) => Promise<Json>,
     params: Json,

@@ -12,20 +12,23 @@ import {
 } from '../../wire/upstream/link.ts';
 import { type Connected, withLogTail } from './connect.ts';
 
-/** Delays before the first retries; later ones, and those of a server that has failed a call, come once per cool-down. */
+/**
+ * Delays before the first retries. Later retries, and those of a server that has failed a call, come once per
+ * cool-down.
+ */
 const RETRY_DELAYS_MS = [1_000, 2_000, 4_000, 8_000, 16_000];
 /** Longest delay that a server may ask for. */
 const MAX_REQUESTED_DELAY_MS = 3_600_000;
-/** After this long without a fault the retry delays start from the beginning. */
+/** After this long without a fault the retry delays start from the first one again. */
 const STABLE_MS = 300_000;
 const PROBE_TIMEOUT_MS = 5_000;
-/** After this many late calls in a row an answered probe does not make up for them. */
+/** After this many late calls in a row the server counts as failed, even if it answers a probe. */
 const MAX_LATE_CALLS = 3;
 
-/** The server was not asked, because it is not available. */
+/** The request was not sent, because the server is not available. */
 export class Unavailable extends Error {
   readonly health: UpstreamHealth;
-  /** Null: the gateway does not retry by itself. */
+  /** Null: the gateway does not retry on its own. */
   readonly retryAt: number | null;
 
   constructor(fault: string, health: UpstreamHealth, retryAt: number | null) {
@@ -38,35 +41,35 @@ export class Unavailable extends Error {
 
 export interface UpstreamOptions {
   timeoutMs(): number;
-  /** From the start of the server until it can take requests. */
+  /** Timeout from the start of the server until it accepts requests. */
   startMs(): number;
   cooldownMs(): number;
   open(events: LinkEvents, signal: AbortSignal): Promise<Connected>;
-  /** Last part of a start: reads the server's lists, so that they are known before anybody calls it. */
+  /** Last step of a start: reads the server's lists, so that they are known before the first call. */
   prepare(link: Connected): Promise<void>;
-  /** The server is gone or could not be started. */
+  /** Called when the server is lost or could not be started. */
   onDown(wasUp: boolean): void;
   onNotification(method: string, params: Json): void;
   onRequest?: LinkEvents['onRequest'];
   /** Whether any run uses the server. */
   isWanted(): boolean;
   redact(text: string): string;
-  /** Whether a retry is pointless until somebody has changed something. */
+  /** Whether a retry is pointless until the user has changed something. */
   isFinal(fault: UpstreamFault): boolean;
   starts: StartLimit;
   clock: Clock;
   timers: Timers;
 }
 
-/** One link from its first request to its last. */
+/** One link, from its first request to its last. */
 interface Connection {
   readonly link: Connected;
-  /** Requests under way. */
+  /** Requests in flight. */
   busy: number;
   onIdle: (() => void) | null;
   isProbing: boolean;
   probesAnswered: number;
-  /** Late calls in a row, with no call answered in between. */
+  /** Late calls in a row, without an answered call in between. */
   late: number;
   /** A call failed in transport or timed out. */
   hasFailedCall: boolean;
@@ -78,24 +81,24 @@ export class Upstream {
   readonly #stop = new AbortController();
   #connection: Connection | null = null;
   #starting: Promise<Connection> | null = null;
-  /** Connections that finish their calls before they close. */
+  /** Links that finish their calls before they close. */
   readonly #leaving = new Set<Connection>();
-  /** One promise for each link that is being closed. */
+  /** One promise for each link that is closing. */
   readonly #closing = new Set<Promise<void>>();
   #cancelTimer: () => void = () => {};
   /** On the monotonic clock. */
   #retryAt: number | null = null;
   /** Retries since the server was last stable. */
   #retries = 0;
-  /** At any time since the first start. */
+  /** True if the server was up at any time since the first start. */
   #hasFailedCall = false;
 
   health: UpstreamHealth = 'idle';
   since: number;
-  /** Why the server is not available now, without secrets. */
+  /** Why the server is not available now, with secrets removed. */
   fault: string | null = null;
   faultKind: FaultKind | null = null;
-  /** The last fault, also when the server is up again. */
+  /** The last fault; kept when the server is up again. */
   lastFault: UpstreamStatus['lastFault'] = null;
   failures = 0;
   calls = 0;
@@ -111,12 +114,12 @@ export class Upstream {
     return this.#connection?.link ?? null;
   }
 
-  /** Time of the next retry by the wall clock as it is set now; null: none is planned. */
+  /** Time of the next retry by the current wall clock; null: none is planned. */
   get retryAt(): number | null {
     return this.#retryAt === null ? null : wallTimeOf(this.#options.clock, this.#retryAt);
   }
 
-  /** Rejects with an UpstreamFault, or with Unavailable when the server was not asked. */
+  /** Rejects with an UpstreamFault, or with Unavailable when the request was not sent. */
   request(method: string, params: Json, options: Omit<LinkRequest, 'timeoutMs'>): Promise<Json> {
     this.calls += 1;
     const request = { ...options, timeoutMs: this.#options.timeoutMs() };
@@ -125,24 +128,24 @@ export class Upstream {
     return this.#started(options.signal).then(connection => this.#send(connection, method, params, request));
   }
 
-  /** Settles when the server can take requests. Rejects as `request` does. */
+  /** Resolves when the server accepts requests. Rejects as `request` does. */
   async up(signal: AbortSignal): Promise<void> {
     if (this.#usable() === null) await this.#started(signal);
   }
 
-  /** Starts the server unless it is known to fail. Settles when it is up or has failed; never rejects. */
+  /** Starts the server unless it is known to fail. Resolves when it is up or has failed; never rejects. */
   async start(): Promise<void> {
     if (this.#mayStart()) await this.#begin().catch(() => {});
   }
 
-  /** The configuration has changed: a server that was given up may be tried again. */
+  /** After a change of the configuration, a server that was given up may be tried again. */
   reconsider(): void {
     if (this.health !== 'unusable') return;
     this.#retries = 0;
     this.#enter('idle');
   }
 
-  /** Ends the server for good after the calls under way have finished. Settles when it is gone. */
+  /** Stops the server for good after its calls in flight have finished. Resolves when it has stopped. */
   async retire(): Promise<void> {
     const [connection, starting] = [this.#connection, this.#starting];
     this.#stop.abort(new UpstreamFault('cancelled', 'it is not needed any more'));
@@ -154,14 +157,14 @@ export class Upstream {
     await Promise.all(this.#closing);
   }
 
-  /** Ends the server for good; calls under way fail. Settles when it is gone. */
+  /** Stops the server for good; calls in flight fail. Resolves when it has stopped. */
   async close(): Promise<void> {
     const retired = this.retire();
     for (const { link } of this.#leaving) this.#close(link);
     await retired;
   }
 
-  /** A server that is being checked takes no new requests. */
+  /** A server that is being probed accepts no new requests. */
   #usable(): Connection | null {
     return this.health === 'up' ? this.#connection : null;
   }
@@ -207,7 +210,10 @@ export class Upstream {
     }
   }
 
-  /** A link that is ready for requests, within the time for a start. Rejects with why not, and then leaves nothing behind. */
+  /**
+   * A link that is ready for requests within the start timeout. Rejects with the reason, and then leaves no process
+   * behind.
+   */
   async #open(stopped: AbortSignal): Promise<Connected> {
     const { open, prepare, timers, startMs, onNotification, onRequest } = this.#options;
     const onStray = () => {
@@ -227,7 +233,7 @@ export class Upstream {
       return link;
     } catch (error) {
       if (link !== null) this.#close(link);
-      // If the link itself noticed the timeout, its own fault says more.
+      // If the link noticed the timeout itself, its fault is more precise.
       const hasNoticed = link === null && error instanceof UpstreamFault && error.kind === 'timeout';
       const fault: unknown = late.signal.aborted && !hasNoticed ? late.signal.reason : error;
       throw link !== null && fault instanceof UpstreamFault ? withLogTail(fault, link.stderrTail()) : fault;
@@ -282,7 +288,7 @@ export class Upstream {
   }
 
   #wasLate(connection: Connection, fault: UpstreamFault, probesBefore: number): void {
-    // A call from before the last probe says nothing that the probe did not answer.
+    // A call that started before the last probe is no new evidence: the probe was answered.
     if (probesBefore === connection.probesAnswered) connection.late += 1;
     if (connection.late >= MAX_LATE_CALLS) this.#lost(connection, fault);
     else if (this.#connection === connection) this.#enterChecking(fault);
@@ -290,8 +296,8 @@ export class Upstream {
   }
 
   /**
-   * The first retry, over the same link: the server may be busy with just that one call, and others share it. A server that does
-   * not answer the probe either is ended with all its calls.
+   * The first retry is a probe over the same link: the server may be busy with only that call, and other runs share it.
+   * A server that does not answer the probe is stopped with all its calls.
    */
   async #probe(connection: Connection, fault: UpstreamFault): Promise<void> {
     connection.isProbing = true;
@@ -309,14 +315,14 @@ export class Upstream {
   #lost(connection: Connection, fault: UpstreamFault): void {
     if (this.#connection !== connection) return;
     this.#connection = null;
-    // A server that ended our session works: the protocol says that clients open the next one. Otherwise the calls under way are
-    // about to fail because the link is gone.
+    // A server that ended our session still works: the protocol says that clients open a new one. In all other cases
+    // the calls in flight fail because the link is gone.
     if (fault.kind !== 'session') this.#hasFailedCall ||= connection.hasFailedCall || connection.busy > 0;
     this.#failed(fault, connection.link);
     this.#leave(connection);
   }
 
-  /** `lost`: the link that the server had; null when it did not start. */
+  /** `lost`: the link that was lost; null when the server did not start. */
   #failed(fault: UpstreamFault, lost: Connected | null = null): void {
     const { isFinal, onDown } = this.#options;
     const full = fault.kind === 'exit' && lost !== null ? withLogTail(fault, lost.stderrTail()) : fault;
@@ -365,7 +371,7 @@ export class Upstream {
   }
 
   #recordFault({ message, kind }: UpstreamFault): void {
-    // The fault that a check is about is counted already.
+    // The fault that led to this check is already counted.
     if (this.health !== 'checking') this.failures += 1;
     this.fault = this.#options.redact(plainText(message));
     this.faultKind = kind;
@@ -390,7 +396,7 @@ export class Upstream {
     this.#track(link.close());
   }
 
-  /** Whoever ends the server waits until every link is gone. */
+  /** Whoever stops the server waits until every link has closed. */
   #track(closing: Promise<void>): void {
     const gone = closing.catch(() => {}).finally(() => this.#closing.delete(gone));
     this.#closing.add(gone);

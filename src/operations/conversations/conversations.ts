@@ -21,7 +21,7 @@ export const listConversations = operation({
     workspace: z.string().optional(),
     /** Name of a subagent. */
     subagent: z.string().optional(),
-    /** Only those that began before this time. */
+    /** Only conversations that began before this time. */
     before: z.number().optional(),
     limit: z.number().int().min(1).max(MAX_CONVERSATIONS).default(50),
   }),
@@ -52,7 +52,7 @@ export const listConversations = operation({
           run: runId,
           ...conversation,
           title: run ? runSummary(run) : '',
-          // Rows of a run are removed together; only a reader between two of them finds one without the other.
+          // The run and its conversation are removed together; only a read between the two finds one without the other.
           status: run ? shownStatus(run) : ('lost' as const),
           parent: run?.parentId ?? null,
         };
@@ -69,13 +69,13 @@ async function refuseUnknown({ conversations }: Services, subagent: string): Pro
     suggestions: [
       didYouMean(subagent, known) ??
         (known.length > 0
-          ? `Those that have: ${known.slice(0, 10).join(', ')}`
+          ? `Subagents that have been called: ${known.slice(0, 10).join(', ')}`
           : 'A subagent is called over MCP: `squad mcp serve --config FILE`.'),
     ],
   });
 }
 
-/** Enough of a part to see what it is about. */
+/** Long enough to see what a part is about. */
 const MAX_PART_LENGTH = 4_000;
 
 /** A message for a list. Long parts are cut; `left` is the number of characters that are missing. */
@@ -109,7 +109,7 @@ function truncated(text: string): { text: string; left: number } {
 
 const MAX_MESSAGES = 500;
 const MAX_NESTED = 200;
-/** Whole messages can be megabytes each. */
+/** Few, because a message can have megabytes. */
 const READ_AT_ONCE = 8;
 const WHOLE_BYTES = 4 * 1024 * 1024;
 
@@ -123,9 +123,9 @@ export const getConversation = operation({
     /** Number of messages to skip. */
     after: z.number().int().min(0).default(0),
     limit: z.number().int().min(1).max(MAX_MESSAGES).default(200),
-    /** Long parts in full; then fewer messages may come at once. */
+    /** Return long parts in full; then a page may have fewer messages. */
     isWhole: z.boolean().default(false),
-    /** Only this message, in full. */
+    /** Return only this message, in full. */
     message: z.string().optional(),
   }),
   output: z.object({
@@ -137,9 +137,9 @@ export const getConversation = operation({
     /** Number of messages so far. */
     total: z.number(),
     messages: z.array(ShownMessage),
-    /** Value of `after` for the next page; null: this was the last. */
+    /** Value of `after` for the next page; null: this was the last page. */
     next: z.number().nullable(),
-    /** Runs that it started, first to last. */
+    /** Runs that this run started, oldest first. */
     nested: z.array(
       z.object({
         id: RunId,
@@ -149,7 +149,7 @@ export const getConversation = operation({
         createdAt: z.number(),
       }),
     ),
-    /** Why there are no messages, and what to read instead. */
+    /** Why there are no messages, and what to read instead; null if there are messages. */
     note: z.string().nullable(),
   }),
   async run({ services }, { run: given, after, limit, isWhole, message }) {
@@ -189,7 +189,7 @@ export const getConversation = operation({
   },
 });
 
-/** `subagent:<name>:<run>` and `run:<run>` name a run too. */
+/** A conversation can also be named by its label, `subagent:<name>:<run>` or `run:<run>`. */
 const runOfLabel = (given: string): string => /^(?:subagent:[^:]+|run):(.+)$/.exec(given)?.[1] ?? given;
 
 async function oneMessage(
@@ -200,7 +200,7 @@ async function oneMessage(
   const found = await conversations.message(run.id, id);
   if (found) return found;
   throw new SquadError('INVALID_INPUT', `There is no message ${id} in the conversation of ${run.id}`, {
-    suggestions: [`squad conversation print ${shellWord(run.id)}   shows those there are.`],
+    suggestions: [`\`squad conversation print ${shellWord(run.id)}\` shows its messages.`],
   });
 }
 
@@ -224,6 +224,6 @@ async function wholeMessages(
 function whyNothing({ id, engine, status }: Run): string {
   if (engine !== NATIVE)
     return `Its engine is ${engine}, which keeps its conversation to itself. \`squad log ${shellWord(id)}\` shows what it wrote.`;
-  if (!isEnd(status)) return 'Nothing has been said yet.';
-  return `It ended before anything was said. \`squad log ${shellWord(id)}\` shows what it wrote, \`squad show ${shellWord(id)}\` how it ended.`;
+  if (!isEnd(status)) return 'The conversation has no messages yet.';
+  return `The run ended before its first message. \`squad log ${shellWord(id)}\` shows what it wrote, \`squad show ${shellWord(id)}\` how it ended.`;
 }

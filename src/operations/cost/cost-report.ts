@@ -9,14 +9,14 @@ const MAX_SQUADS = 50;
 const MAX_TITLE_LENGTH = 80;
 
 const Cost = z.object({
-  /** Null: none was reported. */
+  /** Null: no cost was reported. */
   costUsd: z.number().nullable(),
-  /** Some of it was estimated from a price list. */
+  /** True: at least a part of the cost was estimated from a price list. */
   isEstimated: z.boolean(),
   inputTokens: z.number().nullable(),
   outputTokens: z.number().nullable(),
   runs: z.number(),
-  /** Ended runs among them with unknown cost, which is not in the sum. */
+  /** Number of ended runs with unknown cost, which is not included in the sum. */
   unreported: z.number(),
 });
 type Cost = z.infer<typeof Cost>;
@@ -32,7 +32,10 @@ export const costReport = operation({
   output: z.object({
     /** Every day in the user's time zone, oldest first. */
     days: z.array(Cost.extend({ day: z.string() })),
-    /** Most expensive first, calls of a subagent under its name; both null: runs with neither. */
+    /**
+     * Most expensive first. Calls of a subagent are listed under its name; both null: runs with neither a role nor a
+     * subagent.
+     */
     roles: z.array(Cost.extend({ roleId: z.string().nullable(), subagent: z.string().nullable() })),
     squads: z.array(Cost.extend({ squadId: SquadId, title: z.string(), createdAt: z.number() })),
     budgets: z.object({
@@ -42,7 +45,7 @@ export const costReport = operation({
     }),
     spentTodayUsd: z.number().nullable(),
     total: Cost,
-    /** Unreported runs that reported tokens of a model without a price. */
+    /** Runs without a cost that reported tokens of a model without a price. */
     unpriced: z.object({ runs: z.number(), models: z.array(z.string()) }),
   }),
   async run({ services }, { days: count, workspace }) {
@@ -52,7 +55,7 @@ export const costReport = operation({
     const ofRoles = new Map<string, RoleSum>();
     const total = new CostSum();
     const unpriced = { runs: 0, models: new Set<string>() };
-    // Runs after today, from before the clock was set back, are of no day.
+    // Runs with a later time, created before the clock was set back, belong to no day.
     const ends = [...days.slice(1), new Date(days.at(-1)!).setHours(24, 0, 0, 0), undefined];
     for (const [at, until] of ends.entries())
       for await (const page of store.figures({ workspace, since: days[at] ?? ends[at - 1], until }))
@@ -93,7 +96,7 @@ interface RoleSum {
   cost: CostSum;
 }
 
-/** The usage of a running run is in the database only after its end. */
+/** Adds the usage of running runs, which the database gets only after their end. */
 export function withCurrentUsage({ runner }: Pick<Services, 'runner'>, sums: RunSums): RunSums {
   const now = sums.id === null ? null : runner.current(sums.id);
   return now ? sumsOf({ ...now, usage: runner.usageOf(now.id) ?? now.usage }) : sums;
@@ -133,7 +136,7 @@ class CostSum {
 /** A squad has no name, so its title is the task of its first member. */
 async function dearestSquads(services: UserServices, filter: { workspace?: string; since: number }) {
   const { store, runner } = services;
-  // The stored cost of a running squad is not all of it.
+  // The stored cost of a running squad does not include its running members.
   const running = runner
     .liveRuns()
     .filter(({ status, createdAt }) => status !== 'queued' && createdAt >= filter.since)
@@ -156,7 +159,7 @@ async function dearestSquads(services: UserServices, filter: { workspace?: strin
         store.squad(each.squadId),
         store.runs({ squadId: each.squadId, limit: 1 }),
       ]);
-      // Removed a moment ago.
+      // The squad was removed in the meantime.
       if (!squad || !first) return null;
       const title = oneLine(runSummary(first), MAX_TITLE_LENGTH);
       return { ...each, title, createdAt: squad.createdAt };
@@ -164,5 +167,5 @@ async function dearestSquads(services: UserServices, filter: { workspace?: strin
   return (await Promise.all(titled)).filter(each => each !== null);
 }
 
-/** Unknown cost comes last, with the most runs first. */
+/** Sorted by cost. Squads with unknown cost come last, those with the most runs first. */
 const dearestFirst = (a: Cost, b: Cost): number => (b.costUsd ?? -1) - (a.costUsd ?? -1) || b.runs - a.runs;

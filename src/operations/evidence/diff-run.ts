@@ -20,12 +20,12 @@ export const diffRun = operation({
   output: z.object({
     runId: z.string(),
     isOver: z.boolean(),
-    /** Compared instead of the folder, which is gone; null: the folder was compared. */
+    /** Branch that was compared because the folder is gone; null: the folder was compared. */
     branch: z.string().nullable(),
-    /** Null with `stat`. */
+    /** The diff; null with `stat`. */
     text: z.string().nullable(),
     isTruncated: z.boolean(),
-    /** Null without `stat`, or if unknown. */
+    /** The changed files; null without `stat`, or if unknown. */
     files: z.array(z.object({ path: z.string(), status: z.string(), isOutside: z.boolean() })).nullable(),
     lines: z.object({ insertions: z.number(), deletions: z.number() }).nullable(),
 
@@ -42,7 +42,7 @@ export const diffRun = operation({
     const notes = notesOf(services, run);
     if (stat) {
       const { files, lines, notes: more } = await services.workTree.changes(directory, before, run);
-      // The notes from the run's end are often the same.
+      // Without duplicates: the notes from the end of the run are often the same.
       return {
         ...shown,
         text: null,
@@ -75,7 +75,7 @@ async function diffOfBranch(
       {
         suggestions: [
           newest
-            ? `Its saved work: git diff ${shellWord(base)} ${shellWord(newest)}`
+            ? `\`git diff ${shellWord(base)} ${shellWord(newest)}\` shows the work that was saved.`
             : `\`squad show ${shellWord(id)}\` shows what is known about it.`,
         ],
       },

@@ -11,13 +11,13 @@ export const approveTools = operation({
   input: z.strictObject({
     server: z.string().min(1).optional(),
     tool: z.string().min(1).optional(),
-    /** Hashes of the definitions that were shown; without it, all pending ones. */
+    /** Hashes of the definitions that the user has seen; without it, all pending definitions are approved. */
     hashes: z.array(z.string()).optional(),
   }),
   output: z.object({
     root: z.string(),
     approved: z.array(PendingChange),
-    /** Still pending, because they changed once more or are new since they were shown. */
+    /** Changes that stay pending, because they are new or changed again since the user saw them. */
     unseen: z.array(PendingChange),
   }),
   async run({ services, caller }, { server, tool, hashes }) {

@@ -40,7 +40,7 @@ async function knownServers(
   };
 }
 
-/** Findings that depend on roles and known tools; findings about the file alone are in its warnings already. */
+/** Findings that depend on roles and known tools; findings about the file alone are already among its warnings. */
 function serverRemarks({ config, file }: ConfigInForce, { tools, roles }: KnownServers): string[] {
   if (config === null) return [];
   const ofFileAlone = new Set(lintMcpConfig(config, { roles: null, env: null }).map(keyOf));
@@ -70,10 +70,10 @@ export const inspectGateway = operation({
     file: z.string(),
     state: ConfigState,
     warnings: z.array(z.string()),
-    /** Every server in force, also those that nobody has needed yet. */
+    /** Every configured server, including those that no run has needed yet. */
     servers: z.array(UpstreamStatus),
     pending: z.array(PendingChange),
-    /** By server, in its own names; only servers that were seen at least once. */
+    /** Known tools by server, under the server's own names; only servers that were listed at least once. */
     knownTools: z.record(z.string(), z.array(z.string())),
     /** Entries of role files under `mcp`. */
     roles: z.array(
@@ -115,7 +115,7 @@ export const inspectRoleTools = operation({
   }),
   async run({ services, caller }, { role }) {
     const workspace = await services.workspaces.open(caller);
-    // Throws if there is none: a run of it would be refused too.
+    // Throws for an unknown role, because a run with it would be refused too.
     const found = role === undefined ? null : await workspace.role(role);
     const roleId = found?.id ?? null;
     const inForce = await services.mcpConfigs.of(workspace.root);
@@ -127,7 +127,7 @@ export const inspectRoleTools = operation({
       env,
       (await workspace.roles()).map(({ id }) => id),
     );
-    // After the inspection, because now the tools are known.
+    // Computed after the inspection, because only now the tools are known.
     const remarks = serverRemarks(inForce, await knownServers(services, workspace));
     const warnings = [...inForce.warnings, ...remarks];
     return { root: workspace.root, role: roleId, state: inForce.state, warnings, tools, faults };
@@ -137,7 +137,7 @@ export const inspectRoleTools = operation({
 /** The tools of a subagent's servers, and why others are hidden. Starts the servers and stops them. */
 export const inspectSubagentTools = operation({
   name: 'inspect_subagent_tools',
-  // it starts the servers that a file names, which only the terminal may ask for
+  // starts servers that a file names, which only the terminal may do
   route: null,
   input: z.strictObject({ servers: OwnServers }),
   output: z.object(FoundTools),
@@ -160,7 +160,7 @@ export const readAudit = operation({
   }),
   output: z.object({ entries: z.array(AuditRecord), unreadable: z.number() }),
   async run({ services }, { run, deniedOnly, limit }) {
-    // The run of a whole id may be pruned: the log outlives it.
+    // A run with a complete id may be pruned already: the log is kept longer.
     const whole = RunId.safeParse(run).data;
     const runId = run === undefined ? undefined : (whole ?? (await findRun(services, run)).id);
     return services.audit.entries({ runId, deniedOnly, limit });

@@ -26,7 +26,7 @@ export const stopHub = operation({
   name: 'stop_hub',
   route: 'POST /hub/stop',
   input: z.strictObject({}),
-  /** `callsEnd`: calls of subagents, with everything they started. */
+  /** `callsEnd`: number of subagent calls that end with the hub, with everything they started. */
   output: z.object({ pid: z.number(), runsGoOn: z.number(), callsEnd: z.number() }),
   async run({ services }) {
     const live = services.runner.liveRuns();
@@ -43,16 +43,16 @@ export const stopHub = operation({
 });
 
 /**
- * The address of the web UI and a key that lets one browser in, for the terminal that opens it. A browser has no environment:
- * runs that are started in the web UI get that of the terminal that opened it last, so that they find the same programs and
- * keys.
+ * Returns the address of the web UI and a key that admits one browser, for the terminal that opens it. A browser has no
+ * environment, so runs that are started in the web UI get the environment of the terminal that opened it last, and find
+ * the same programs and keys.
  */
 export const openWebUi = operation({
   name: 'open_page',
-  // it is for the terminal that opens the web UI, whose environment it lends
+  // only for the terminal that opens the web UI, because it passes on its environment
   route: null,
   input: z.strictObject({
-    /** Use 127.0.0.1, for browsers that do not resolve the web UI's own host name. */
+    /** Use 127.0.0.1, for browsers that do not resolve the host name of the web UI. */
     ip: z.boolean().default(false),
   }),
   output: z.object({

@@ -8,15 +8,15 @@ const DAY_MS = 86_400_000;
 const BATCH = 200;
 const ALL_RUNS = 1_000_000;
 
-/** Removes runs that ended long ago, with all their files. Never a run that has not ended. */
+/** Removes runs that ended long ago, with all their files. Never removes a run that has not ended. */
 export const prune = operation({
   name: 'prune',
   route: 'POST /prune',
   input: z.strictObject({ days: z.number().min(0).optional(), dryRun: z.boolean().default(false) }),
   output: z.object({
-    runs: z.number() /** Null on a dry run: nobody measured. */,
+    runs: z.number() /** Null on a dry run, which does not measure the size. */,
     bytes: z.number().nullable(),
-    /** Runs whose work tree could not be removed. */
+    /** Number of runs that are kept because their work tree could not be removed. */
     kept: z.number(),
     /** Refs with uncommitted changes of removed work trees. */
     saved: z.array(z.object({ repository: z.string(), ref: z.string() })),
@@ -39,7 +39,8 @@ export const prune = operation({
       if (found.length === 0) break;
       for (const run of await removeWorktrees(services, found, saved)) kept.add(run.id);
       const old = found.filter(run => !kept.has(run.id));
-      // Files first: a row without files can say so, but files without a row would never be found again.
+      // Files are removed first: a row without files can be reported, but files without a row would never be found
+      // again.
       for (const run of old) bytes += await files.remove(run.id);
       await store.forget(old.map(run => run.id));
       bytes += await removeChats(services, old);
@@ -63,14 +64,14 @@ interface Saved {
 }
 
 /**
- * Removes work trees that only these runs use, and adds to `saved` what had to be saved first. Returns the runs whose work tree
- * had to stay: their rows say where it is.
+ * Removes work trees that only these runs use, and adds to `saved` the refs of uncommitted changes. Returns the runs
+ * whose work tree had to stay; their rows are kept, because they name the folder.
  */
 async function removeWorktrees(services: UserServices, old: Run[], saved: Saved[]): Promise<Run[]> {
   const present = new Set(await services.worktrees.strays([]));
   const going = new Set(old.filter(run => present.has(run.worktree?.path ?? '')).map(run => run.id));
   if (going.size === 0) return [];
-  // Replies continue in the same work tree, and so do runs that an agent in it started.
+  // Other runs may use the same work tree: replies, and runs that an agent in it started.
   const rows = await services.store.runs({ hasWorktree: true, limit: ALL_RUNS });
   const stayed: Run[] = [];
   for (const all of Map.groupBy(rows, run => run.worktree!.path).values()) {
@@ -85,8 +86,8 @@ async function removeWorktrees(services: UserServices, old: Run[], saved: Saved[
 }
 
 /**
- * Folders without a row: a hub died between writing a run's files and its rows. After a day nobody is about to write them. A
- * folder with a record had rows: it is kept for a database that lost them.
+ * Removes folders without a row: a hub died between writing a run's files and its rows. After a day these rows will not
+ * be written any more. A folder with a record is kept: its rows were lost with a database.
  */
 async function removeStrays({ files, store }: UserServices, before: number): Promise<number> {
   let bytes = 0;
@@ -101,7 +102,7 @@ async function removeStrays({ files, store }: UserServices, before: number): Pro
   return bytes;
 }
 
-/** Chat folders that no run refers to any more. A run without a chat has a folder under its own id. */
+/** Removes chat folders that no run refers to any more. A run without a chat has a folder under its own id. */
 async function removeChats({ files, store }: UserServices, runs: Run[]): Promise<number> {
   let bytes = 0;
   for (const { id, engine, chatId } of runs) {
@@ -112,7 +113,7 @@ async function removeChats({ files, store }: UserServices, runs: Run[]): Promise
   return bytes;
 }
 
-/** Chat folders that an earlier hub did not get to remove, or whose run was never saved. */
+/** Removes chat folders that an earlier hub left behind, or whose run was never saved. */
 async function removeStrayChats({ files, store }: UserServices, before: number): Promise<number> {
   let bytes = 0;
   for (const { engine, chatId, changedAt } of await files.listChats()) {

@@ -13,7 +13,7 @@ import { type Call, operation } from '../operation.ts';
 import { withHeartbeat } from '../runs/wait.ts';
 
 const WEEK_IN_MINUTES = 7 * 24 * 60;
-/** In less time nobody could answer. */
+/** Shorter timeouts would give nobody time to answer. */
 const MIN_MINUTES = 0.5;
 
 const Input = z.strictObject({
@@ -72,7 +72,7 @@ function ask(
   return services.inbox.ask({ run, kind, question, ...rest });
 }
 
-/** Null: `until` fired before there was an answer. The run gives up its place in the queue meanwhile. */
+/** Null: `until` resolved before there was an answer. While the run waits, another one may use its slot. */
 async function untilClosed(
   call: Call,
   run: Run,
@@ -153,10 +153,10 @@ async function permissionFor(call: Call, run: Run, use: ToolUse): Promise<Permis
   const name = engines.clis().find(({ cli }) => cli === run.engine)?.name ?? run.engine;
   try {
     const item = await inbox.ask({ run, ...permissionAsk(name, use) });
-    // Without a limit: the engine cannot use "not yet", so a hub that stops leaves it without an answer.
+    // Without a time limit: the engine cannot handle "not yet", so a hub that stops leaves it without an answer.
     return toPermissionAnswer((await untilClosed(call, run, item, () => call.signal)) ?? item);
   } catch (thrown) {
-    // This cannot be asked: refused with a message for the model.
+    // The request cannot be put to the user, so it is refused with a message for the model.
     if (!(thrown instanceof SquadError)) throw thrown;
     return { isGiven: false, why: `Not allowed, and the user could not be asked. ${thrown.message}` };
   }

@@ -12,7 +12,7 @@ import { findRun } from '../runs/find-runs.ts';
 const MAX_ITEMS = 1_000;
 const DEFAULT_LIMIT = 100;
 
-/** An item with the run that asks. */
+/** An item, with facts about the run that asks. */
 export const ShownItem = InboxItem.extend({
   run: z.object({
     title: z.string(),
@@ -33,12 +33,12 @@ export const listInbox = operation({
     run: z.string().optional(),
     /** Only this item, open or closed: its id or a prefix of it. */
     item: z.string().optional(),
-    /** Default: all open items, 100 others. */
+    /** Maximum number of items (default: all open items, 100 others). */
     limit: z.number().int().min(1).max(MAX_ITEMS).optional(),
   }),
   output: z.object({
     items: z.array(ShownItem),
-    /** Null: more than these, not counted. */
+    /** Number of items; null: there are more than these, not counted. */
     total: z.number().nullable(),
   }),
   async run({ services }, { state, run: given, item: wanted, limit }) {
@@ -75,7 +75,7 @@ async function shownItem({ runner, store }: Services, item: InboxItem): Promise<
       title: run ? runSummary(run) : '',
       name: run ? runName(run) : item.runId,
       roleId: run?.roleId ?? null,
-      // A run is removed with its items: only a read in between finds an item without its run.
+      // A run is removed together with its items; only a read in between finds an item without its run.
       status: run?.status ?? 'lost',
     },
   };
@@ -131,7 +131,7 @@ function checkSeen(item: InboxItem, said: string): void {
   if (item.state !== 'open' || hidden === 0 || answerText(item, said) !== YES) return;
   throw new SquadError(
     'ANSWER_INVALID',
-    `${item.id} cannot be allowed here: ${hidden} characters of it were not shown`,
-    { suggestions: [`Ask the user to look: ${SEEN_WHOLE}.`, 'A no is accepted here.'] },
+    `${item.id} cannot be allowed here: ${hidden} characters of the request were not shown`,
+    { suggestions: [`Ask the user to decide: ${SEEN_WHOLE}.`, 'You can answer no here.'] },
   );
 }

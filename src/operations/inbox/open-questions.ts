@@ -6,7 +6,7 @@ import type { InboxItem } from '../../schema/inbox.ts';
 import type { Run } from '../../schema/run.ts';
 import type { Services } from '../operation.ts';
 
-/** In characters of JSON: the size of results is limited. */
+/** Maximum length in characters of JSON, because the size of results is limited. */
 const MAX_TOTAL_LENGTH = 4_000;
 const MAX_FIELDS = 10;
 const MAX_LENGTH = { choice: 40, name: 40 };
@@ -24,7 +24,7 @@ export const ShownAsk = z.object({
 });
 export type ShownAsk = z.infer<typeof ShownAsk>;
 
-/** The open questions of these runs and their descendants; `asks` is left out if there are none. */
+/** Open questions of these runs and their descendants; `asks` is absent if there are none. */
 export function openQuestionsOf(
   services: Pick<Services, 'inbox' | 'runner' | 'clock'>,
   runs: readonly Run[],
@@ -36,7 +36,7 @@ export function openQuestionsOf(
   return { asks: firstThatFit(shown, MAX_TOTAL_LENGTH) };
 }
 
-/** Text that tells a model how to answer the open questions of these runs. */
+/** Tells a model how to answer the open questions of these runs. */
 export function askNotes(services: Pick<Services, 'inbox'>, runs: readonly Run[]): string[] {
   const [first, ...more] = services.inbox.openFor(runs.map(({ id }) => id));
   if (!first) return [];

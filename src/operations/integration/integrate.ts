@@ -13,14 +13,16 @@ import { currentRun, findRunOrSquad } from '../runs/find-runs.ts';
 import { untrustedConfigWarning } from '../settings/change-setting.ts';
 import { runsOfRepository, type TreeRun } from '../worktrees/worktrees.ts';
 
-/** Carries out exactly the plan that was shown: the target moves to its result, or stays where it is. */
+/**
+ * Carries out exactly the plan that was shown: the target branch moves to the planned result, or does not move at all.
+ */
 export const integrate = operation({
   name: 'integrate',
   route: 'POST /integration',
   input: z.strictObject({
-    /** The plan's id. */
+    /** Id of the plan. */
     approve: z.string().min(1),
-    /** Also removes the work trees of merged runs. */
+    /** Also remove the work trees of merged runs. */
     remove: z.boolean().default(false),
   }),
   output: Integrated,
@@ -35,14 +37,14 @@ export const planIntegration = operation({
   name: 'plan_integration',
   route: 'POST /integration/plan',
   input: z.strictObject({
-    /** Runs or squads; none: all completed runs of this repository. */
+    /** Ids of runs or squads; none: all completed runs of this repository. */
     ids: z.array(z.string().min(1)).max(1_000).default([]),
     into: z.string().min(1).optional(),
     order: z.enum(['suggested', 'given']).default('suggested'),
-    /** A shell command, as the user typed it; false: none, whatever is configured. */
+    /** A shell command, as the user typed it; false: no check, even if one is configured. */
     check: z.union([z.string().min(1), z.literal(false)]).optional(),
     checkTimeoutMs: z.number().int().positive().max(86_400_000).default(CHECK_TIMEOUT_MS),
-    /** False only shows what would be merged; such a plan cannot be approved if there is a check. */
+    /** False: the check is not run. Such a plan cannot be approved if there is a check. */
     runsCheck: z.boolean().default(true),
   }),
   output: IntegrationPlan,
@@ -67,7 +69,7 @@ export const planIntegration = operation({
 
 async function namedRuns(services: Services, ids: string[]): Promise<Run[]> {
   const found = await Promise.all(ids.map(id => findRunOrSquad(services, id)));
-  // A squad stands for its members that have a branch.
+  // A squad is replaced by those of its members that have a branch.
   const members = found.flatMap(({ squad, runs }) => {
     const withTree = runs.filter(({ worktree }) => worktree);
     return squad && withTree.length > 0 ? withTree : runs;
@@ -75,7 +77,9 @@ async function namedRuns(services: Services, ids: string[]): Promise<Run[]> {
   return [...new Map(members.map(run => [run.id, run])).values()];
 }
 
-/** Runs of the repository, and runs in the lineages of the named ones: a reply may be running in the same work tree. */
+/**
+ * Runs of the repository, and all runs in the lineages of the named ones: a reply may be running in the same work tree.
+ */
 async function relatedRuns(services: Services, workspace: string, named: readonly Run[]): Promise<Run[]> {
   const ofRepository = await runsOfRepository(services, workspace);
   const lineages = new Set(named.map(({ lineageId }) => lineageId));
@@ -118,7 +122,7 @@ export const findOverlap = operation({
         name: z.string(),
         summary: z.string(),
         status: ShownStatus,
-        /** How many files it has changed; null: unknown, for the reason in `why`. */
+        /** Number of files that the run changed; null: unknown, for the reason in `why`. */
         files: z.number().nullable(),
         why: z.string().nullable(),
       }),
@@ -140,7 +144,7 @@ export const findOverlap = operation({
       ...{ runId: run.id, repository },
       files: touched[at]?.files ?? [],
     }));
-    // The same path in two repositories is not the same file.
+    // Compared per repository: the same path in two repositories is not the same file.
     const overlaps = [...Map.groupBy(changes, ({ repository }) => repository).values()].map(overlapOf);
     const files = overlaps.flatMap(overlap => overlap.files);
     return {
@@ -159,7 +163,7 @@ async function latestRuns(services: Services, workspace: string): Promise<TreeRu
     if (each.run.reviewOf === null) last.set(each.worktree.path, each);
   const found: TreeRun[] = [];
   for (const [repository, trees] of Map.groupBy(last.values(), each => each.repository)) {
-    // If git fails here, reading each work tree reports why.
+    // If git fails here, reading each work tree reports the reason.
     const tips = await services.integration.tips(repository, null).catch(() => null);
     found.push(...trees.filter(({ worktree }) => !tips || tips.has(worktree.branch)));
   }

@@ -25,7 +25,7 @@ const AnsweredQuestion = z.object({
 type AnsweredQuestion = z.infer<typeof AnsweredQuestion>;
 
 const MAX_MESSAGES = 500;
-/** For all rounds of a review together. A run's own diff has the limit of its operation. */
+/** Limit for all rounds of a review together. The run's own diff has the limit of its operation. */
 const MAX_IN_ROUNDS = 16 * 1024 * 1024;
 
 /** The results of all requests that the web UI makes for a run and its squad. */
@@ -72,7 +72,7 @@ async function answered<I extends Record<string, unknown>>(
   }
 }
 
-/** The web UI does not show these commands of the user, so they are not for readers of the file. */
+/** Removes commands of the user, which the web UI does not show either: readers of the file must not get them. */
 function withoutCommands(shown: Awaited<ReturnType<typeof showRun.run>>) {
   return {
     ...shown,
@@ -81,16 +81,16 @@ function withoutCommands(shown: Awaited<ReturnType<typeof showRun.run>>) {
   };
 }
 
-/** The output of a turn, or the end of it. */
+/** The output of a turn, or only the end of it. */
 const SavedOutput = z.object({
   turn: z.number(),
   stream: z.enum(['stdout', 'stderr']),
   text: z.string(),
-  /** Number of its first line, from 1; null: unknown, because it begins far into the output. */
+  /** Number of the first line, from 1; null: unknown, because the text begins far into the output. */
   firstLine: z.number().nullable(),
-  /** Bytes before it. */
+  /** Number of bytes before the text. */
   leftOut: z.number(),
-  /** Text for people of each line, if any; null: the lines themselves are text. */
+  /** Readable text of each line, if any; null: the lines themselves are text. */
   words: z.array(z.string().nullable()).nullable(),
 });
 type SavedOutput = z.infer<typeof SavedOutput>;
@@ -99,7 +99,7 @@ const MAX_OF_ONE = 5 * 1024 * 1024;
 const MAX_OF_ALL = 40 * 1024 * 1024;
 const COUNT_MS = 2_000;
 
-/** The newest turn first: when there is no more room, older ones are left out. */
+/** Reads the newest turn first: when there is no more room, older turns are left out. */
 async function savedOutputs(
   services: Services,
   run: Run,
@@ -143,7 +143,7 @@ async function savedOutput(services: Services, { run, turn, stream, room }: Want
   };
 }
 
-/** One for each whole line. */
+/** One text for each complete line. */
 const lineTexts = (text: string, textOf: (line: string) => string[]): (string | null)[] =>
   text
     .slice(0, text.lastIndexOf('\n') + 1)
@@ -173,7 +173,7 @@ export const exportRun = operation({
   }),
   async run(call, { run: given }) {
     const { services } = call;
-    // A snapshot: the run may end while it is being saved.
+    // A copy, because the run may end while it is being saved.
     const run = { ...(await findRun(services, given)) };
     const [answers, outputs, events] = await Promise.all([
       answersAbout(call, run),

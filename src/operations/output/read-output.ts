@@ -14,7 +14,7 @@ import { isEnd, type Run, RunStatus } from '../../schema/run.ts';
 import { operation, type Services } from '../operation.ts';
 import { findRun } from '../runs/find-runs.ts';
 
-/** Which output of a run. */
+/** Fields that select an output of a run. */
 const ofOutput = {
   run: z.string(),
   /** Default: the last turn. */
@@ -22,7 +22,7 @@ const ofOutput = {
   stream: z.enum(['stdout', 'stderr']).default('stdout'),
 };
 
-/** Null: its engine has no events, and its output is text already. */
+/** Null: the engine has no events, so its output is text already. */
 export async function readerOf(
   { files, engines }: Pick<Services, 'files' | 'engines'>,
   run: Run,
@@ -31,7 +31,7 @@ export async function readerOf(
   return kept && engines.create(kept.spec).reader;
 }
 
-/** The text of an engine's output line, for people. */
+/** Readable text of an engine's output line. */
 export const engineText =
   (reader: EngineReader) =>
   (line: string): string[] =>
@@ -72,7 +72,7 @@ export const searchOutput = operation({
     q: z.string().min(1).max(1000),
     isRegex: z.boolean().default(false),
     isCaseSensitive: z.boolean().default(false),
-    /** `next` of the previous reply. */
+    /** Offset to continue from: `next` of the previous reply. */
     after: z.number().int().min(0).default(0),
     limit: z.number().int().min(1).max(500).default(100),
     /** Search the text of an engine's events, as read_output shows it. */
@@ -83,17 +83,17 @@ export const searchOutput = operation({
     turn: z.number(),
     matches: z.array(
       z.object({
-        /** From 1; null: not known yet, because it is far into a long output. */
+        /** Line number from 1; null: not known yet, because the line is far into a long output. */
         line: z.number().nullable(),
         /** Byte offset of the line. */
         offset: z.number(),
-        /** The line, or the part around the match; without colours. */
+        /** The line, or the part around the match, without colours. */
         text: z.string(),
-        /** Characters of the whole line before the match. */
+        /** Number of characters in the line before the match. */
         column: z.number(),
       }),
     ),
-    /** Where to continue; null: nothing is left. */
+    /** Offset to continue from; null: nothing is left. */
     next: z.number().nullable(),
     isComplete: z.boolean(),
   }),
@@ -122,19 +122,22 @@ export const searchOutput = operation({
 function refused(thrown: NodeJS.ErrnoException): never {
   if (thrown.code === 'PATTERN_INVALID')
     throw new SquadError('INVALID_INPUT', `Not a regular expression: ${thrown.message}`, {
-      suggestions: ['Search for it as plain words, or put a backslash before what is meant as it is.'],
+      suggestions: ['Search for plain text instead, or put a backslash before each special character.'],
       cause: thrown,
     });
   if (thrown.code === 'PATTERN_TOO_SLOW')
     throw new SquadError('INVALID_INPUT', thrown.message, {
-      suggestions: ['Take repetitions inside repetitions, like (a+)+, out of it.'],
+      suggestions: ['Remove repetitions inside repetitions, like (a+)+, from the pattern.'],
       cause: thrown,
     });
   throw thrown;
 }
 
 const BYTES = 256 * 1024;
-/** A page must come fast: if the lines of a long output are not counted yet, locate_output tells the line later. */
+/**
+ * Timeout for counting lines, because a page must come fast. If a long output is not counted in time, locate_output
+ * returns the line number later.
+ */
 const COUNT_MS = 100;
 
 /** A run's output by byte range, for the terminal and the web UI. */
@@ -146,9 +149,9 @@ export const readOutput = operation({
     ...ofOutput,
     offset: z.number().int().default(0),
     limit: z.number().int().min(1).max(BYTES).default(BYTES),
-    /** Event lines of an engine as text; other output stays as it is. */
+    /** Convert event lines of an engine to text; other output stays unchanged. */
     readable: z.boolean().default(false),
-    /** Whole lines, if one fits, and the number of the first line. */
+    /** Return complete lines, if one fits, and the number of the first line. */
     lines: z.boolean().default(false),
   }),
   output: z.object({
@@ -161,12 +164,12 @@ export const readOutput = operation({
     offset: z.number(),
     nextOffset: z.number(),
     size: z.number(),
-    /** From 1; null: not requested, or not known yet. */
+    /** Line number from 1; null: not requested, or not known yet. */
     firstLine: z.number().nullable(),
   }),
   async run({ services }, { run: given, turn: asked, stream, offset, limit, readable, lines }) {
     const run = await findRun(services, given);
-    // Read before the page: if the run has ended here, the page is the last.
+    // Read before the page: if the run has ended at this point, the page is the last.
     const { status, turn: lastTurn } = run;
     const turn = asked ?? lastTurn;
     const key = { runId: run.id, number: turn };
@@ -185,10 +188,10 @@ export const readOutput = operation({
   },
 });
 
-/** Whole lines only: the next page begins at the first incomplete line. */
+/** Returns complete lines only: the next page begins at the first incomplete line. */
 function readablePage(page: OutputPage, textOf: (line: string) => string[], limit: number): OutputPage {
   const end = page.text.lastIndexOf('\n') + 1;
-  // A line longer than a page is no event of ours and is skipped.
+  // A line longer than a page cannot be an event, so it is skipped.
   if (end === 0)
     return {
       ...page,
@@ -213,7 +216,7 @@ export const locateOutput = operation({
   agents: 'spawn',
   input: z.strictObject({
     ...ofOutput,
-    /** Either `line` or `offset`. */
+    /** Exactly one of `line` and `offset` must be given. */
     line: z.number().int().min(1).optional(),
     offset: z.number().int().min(0).optional(),
   }),
@@ -225,7 +228,7 @@ export const locateOutput = operation({
   async run({ services }, { run: given, turn: asked, stream, line, offset }) {
     if ((line === undefined) === (offset === undefined))
       throw new SquadError('INVALID_INPUT', 'Give either line or offset', {
-        suggestions: ['line finds where a line starts, offset which line a byte is in.'],
+        suggestions: ['`line` finds the byte offset of a line; `offset` finds the line of a byte.'],
       });
     const run = await findRun(services, given);
     const turn = asked ?? run.turn;

@@ -10,7 +10,7 @@ interface Page {
 /** File name of a saved run. */
 export const savedName = (run: string): string => `squad-${run}.html`;
 
-/** A run as one file. `folder`: where the build put `saved.js` and `saved.css`. */
+/** A saved run as one HTML file. `folder` is where the build put `saved.js` and `saved.css`. */
 export async function composeSavedPage(data: { title: string }, folder: string): Promise<string> {
   const [script, css] = await Promise.all(
     ['saved.js', 'saved.css'].map(name => readFile(join(folder, name), 'utf8')),
@@ -18,7 +18,10 @@ export async function composeSavedPage(data: { title: string }, folder: string):
   return savedPage(data, { script: script!, css: css! });
 }
 
-/** One HTML file with everything in it. Its policy lets only this script run, and nothing be fetched; the run is data, and no character of it can break out. */
+/**
+ * One HTML file that contains everything. Its content security policy allows only this script, and no network requests;
+ * the run is embedded as data, and none of its characters can end that data.
+ */
 export function savedPage(data: { title: string }, { script, css }: Page): string {
   const policy = [
     "default-src 'none'",
@@ -51,7 +54,7 @@ export function savedPage(data: { title: string }, { script, css }: Page): strin
 
 const hashOf = (text: string) => `sha256-${createHash('sha256').update(text).digest('base64')}`;
 
-/** JSON without characters that end a script or a line of one. */
+/** JSON without characters that could end the script element or a line in it. */
 const asData = (value: unknown): string =>
   JSON.stringify(value).replace(
     /[<\u2028\u2029]/g,

@@ -10,7 +10,7 @@ import { searchTurn } from './read-output.ts';
 
 const MAX_RUNS = 50;
 const MAX_MS = 2_000;
-/** Per output. */
+/** Maximum number of matching lines per output. */
 const MAX_LINES = 3;
 const STREAMS: readonly OutputStream[] = ['stdout', 'stderr'];
 
@@ -27,12 +27,12 @@ const FoundOutput = z.object({
 });
 type FoundOutput = z.infer<typeof FoundOutput>;
 
-/** How many of the newest runs were searched to the end of their output, and why no more. */
+/** How many of the newest runs were searched completely, and why no more. */
 const Searched = z.object({
   runs: z.number(),
-  /** Creation time of the oldest of them; null: there is none. */
+  /** Creation time of the oldest searched run; null: there is none. */
   since: z.number().nullable(),
-  /** Null: there was nothing more to search. */
+  /** Why the search stopped; null: there was nothing more to search. */
   stoppedBy: z.enum(['time', 'count', 'enough']).nullable(),
 });
 
@@ -44,12 +44,15 @@ interface FoundOutputs {
 interface Wanted {
   q: string;
   workspace: string | undefined;
-  /** Number of outputs with matches that is enough. */
+  /** The search stops after this many outputs with matches. */
   limit: number;
   signal: AbortSignal;
 }
 
-/** Searches the output of the newest runs, newest first. Says what was left out: all output together may have any size. */
+/**
+ * Searches the output of the newest runs, newest first. Reports what was left out, because all output together may have
+ * any size.
+ */
 export async function searchNewest(services: Services, wanted: Wanted): Promise<FoundOutputs> {
   const { q, workspace, limit, signal } = wanted;
   const { clock, store } = services;
@@ -78,7 +81,7 @@ export async function searchNewest(services: Services, wanted: Wanted): Promise<
 
 type Place = Pick<FoundOutput, 'turn' | 'stream'>;
 
-/** The newest turn first. */
+/** Outputs of a run, the newest turn first. */
 function* outputsOf(run: Run): Iterable<Place> {
   for (let turn = run.turn; turn >= 1; turn--) for (const stream of STREAMS) yield { turn, stream };
 }
@@ -98,10 +101,13 @@ export const searchEverything = operation({
   name: 'search_everything',
   route: 'GET /search',
   input: z.strictObject({
-    /** Runs must have all of its words; decisions have a search of their own; output must contain exactly this text, in any case. */
+    /**
+     * Runs must contain all of its words; decisions use their own search; output must contain exactly this text,
+     * ignoring case.
+     */
     q: z.string().trim().min(1).max(400),
     workspace: z.string().optional(),
-    /** Of each kind. */
+    /** Maximum number of results of each kind. */
     limit: z.number().int().min(1).max(100).default(20),
   }),
   output: z.object({

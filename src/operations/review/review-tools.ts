@@ -79,7 +79,7 @@ export const sendFeedback = operation({
   },
 });
 
-/** GitHub's limits. */
+/** Limits of GitHub. */
 const MAX_LENGTH = { title: 256, body: 65_536 };
 
 const filled = (name: string, longest: number) =>
@@ -125,7 +125,7 @@ export const createPullRequest = operation({
   },
 });
 
-/** More would hit GitHub's rate limit half-way. */
+/** Limited, because GitHub's rate limit could stop a longer list half-way. */
 const MAX = { issues: 50, labels: 100, label: 50 };
 
 export const createIssues = operation({
@@ -163,8 +163,8 @@ export const createIssues = operation({
 });
 
 /**
- * Plans a reviewer like any run; `caller` is the reviewed run. Without an engine in its role it gets the coder's, which may have been
- * chosen for that run only, but not the coder's model.
+ * Plans a reviewer like any run; `caller` is the reviewed run. If its role names no engine, it gets the coder's engine,
+ * which may have been chosen for that run only, but not the coder's model.
  */
 export async function planReviewer(
   call: Pick<Call, 'services' | 'caller'>,

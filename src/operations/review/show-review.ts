@@ -86,7 +86,7 @@ export const diffReview = operation({
   output: z.object({
     text: z.string(),
     isTruncated: z.boolean(),
-    /** Commits. */
+    /** Commits that were compared. */
     from: z.string(),
     to: z.string(),
     notes: z.array(z.string()),
@@ -97,11 +97,11 @@ export const diffReview = operation({
     const coder = await store.run(review.coderId);
     if (!coder?.worktree)
       throw new SquadError('DIFF_UNAVAILABLE', `No diff of ${review.id}: run ${review.coderId} was removed`, {
-        suggestions: [`Git may still have it: git show ${review.commit}`],
+        suggestions: [`Git may still have the commit: \`git show ${review.commit}\`.`],
       });
     const before = await roundBefore(services, review, coder.worktree.branch);
     const { base, repository } = coder.worktree;
-    // The feedback commit of that round is on the branch too, and is not the coder's work.
+    // Starts at the feedback commit of the previous round, which is on the branch but is not the coder's work.
     const from = before ? (before.feedbackCommit ?? before.commit) : base;
     const to = review.commit;
     const notes = [
@@ -124,7 +124,7 @@ async function findReview({ store }: Services, given: string): Promise<Review> {
   });
 }
 
-/** Only on the same branch: a retry begins on another one, which cannot be compared. */
+/** The previous round on the same branch: a retry has another branch, which cannot be compared. */
 async function roundBefore({ store }: Services, review: Review, branch: string): Promise<Review | null> {
   const rounds = await store.reviews({ lineageId: review.lineageId, limit: MAX_ROUNDS });
   const earlier = rounds.filter(({ iteration }) => iteration < review.iteration).toReversed();

@@ -21,7 +21,7 @@ import { startRuns } from '../runs/start-runs.ts';
 import { waitForEnds } from '../runs/wait.ts';
 import { ShownRounds } from './show-review.ts';
 
-/** A stopped agent has a grace period, and its work tree is removed after that. */
+/** Long enough for the grace period of a stopped agent and the removal of its work tree. */
 const ABANDON_TIMEOUT_MS = 15_000;
 const MAX_RUNS = 1_000;
 
@@ -39,7 +39,7 @@ export const feedbackOf = (input: z.output<typeof FeedbackInput>): Feedback => (
   actionableItems: itemsOf(input.actionable_items),
 });
 
-/** A person's decision about the reviews of a run, given by its id or its reviewer's. */
+/** A person's decision about the reviews of a run. The run is given by its own id or that of its reviewer. */
 export const steerReview = operation({
   name: 'steer_review',
   route: 'POST /runs/{run}/review',
@@ -59,7 +59,7 @@ export const steerReview = operation({
     rounds: ShownRounds,
     /** The feedback commit. */
     commit: z.string().optional(),
-    /** Where the work of an abandoned task is. */
+    /** Where the work of an abandoned task can be found. */
     work: z.array(ShownWork).optional(),
   }),
   async run(call, input) {
@@ -109,7 +109,7 @@ async function abandon(call: Call, coder: Run): Promise<ShownWork[]> {
   await reviews.untilIdle(coder.lineageId);
   const runs = await store.runs({ lineageId: coder.lineageId, hasWorktree: true, limit: MAX_RUNS });
   const coders = runs.filter(({ reviewOf }) => reviewOf === null);
-  // A reply continues in the work tree of the run before.
+  // A reply continues in the work tree of the run before, so each work tree is listed once.
   const trees = [...new Map(coders.map(run => [run.worktree?.path, run])).values()];
   const works = await Promise.all(trees.map(run => workOf(call.services, run)));
   return works.filter(work => work !== null);
@@ -122,12 +122,12 @@ export const commentOnRun = operation({
   input: z.strictObject({
     run: z.string(),
     comments: z.array(LineComment).min(1).max(200),
-    /** Replaces the default introduction. */
+    /** Message to send instead of the default introduction. */
     message: z.string().max(MAX_COMMENT_LENGTH).optional(),
   }),
   output: z.object({
     way: z.enum(['reply', 'feedback']),
-    /** The run that gets them. */
+    /** The run that gets the comments. */
     runId: RunId,
   }),
   async run(call, { run: given, comments, message }) {
@@ -149,16 +149,19 @@ export const commentOnRun = operation({
   },
 });
 
-/** A comment on a line that is not there is a mistake of its author, which the agent could only guess at. */
+/**
+ * Refuses a comment on a line that does not exist: it is a mistake of its author, and the agent could only guess what
+ * was meant.
+ */
 async function refuseMissingLines(
   { workTree, workspaces }: Services,
   { id, directory }: Run,
   comments: readonly LineComment[],
 ): Promise<void> {
-  // A work tree that was removed is created again for the reply; until then nothing can be compared.
+  // A removed work tree is created again for the reply; until then the lines cannot be checked.
   if (!(await workspaces.isThere(directory))) return;
   for (const { path, line, side } of comments) {
-    // Lines as they were before the changes come from a diff.
+    // Not checked: lines from before the changes come from the diff.
     if (side === 'old') continue;
     const lines = await workTree.lineCount(directory, path);
     if (lines !== null && line <= lines) continue;
@@ -172,12 +175,12 @@ async function refuseMissingLines(
   }
 }
 
-/** How comments reach the coder, and which run that is. Throws RUN_NOT_OVER while they cannot. */
+/** How comments reach the coder, and which run that is. Throws RUN_NOT_OVER while they cannot reach it. */
 export async function commentTarget(
   { services }: Pick<Call, 'services'>,
   run: Run,
 ): Promise<{ way: 'reply' | 'feedback'; runId: RunId }> {
-  // A reviewer shows the work of its coder.
+  // Comments on a reviewer's run go to the coder, whose work it shows.
   const coder = await coderOf(services, run.id);
   const { id: runId, status } = coder;
   const [open] = await services.store.reviews({ coderId: runId, isOpen: true, limit: 1 });

@@ -29,22 +29,22 @@ export const listRoles = operation({
 
 const Part = z.object({ file: z.string(), how: z.string(), tokens: z.number(), cut: z.boolean() });
 
-/** The context that an agent would get, built as for a run. Starts nothing. */
+/** Previews the context that an agent would get. Starts nothing. */
 export const previewContext = operation({
   name: 'preview_context',
   route: 'POST /context',
   agents: 'spawn',
   input: z.strictObject({
-    /** Absent: a bare prompt, as from the spawn tools. */
+    /** Absent: a plain prompt, as from the spawn tools. */
     roleId: z.string().min(1).optional(),
     engine: z.string().min(1).optional(),
     files: z.array(z.string()).min(1).optional(),
   }),
   output: z.object({
-    /** Null: there is none to run it on. */
+    /** Null: no engine is available. */
     engine: z.string().nullable(),
     notes: z.array(z.string()),
-    /** Null: no context is requested. */
+    /** Null: no context was requested. */
     context: z
       .object({
         tokens: z.number(),
@@ -71,7 +71,7 @@ export const previewContext = operation({
 });
 
 const READS_NOTHING: Pick<Engine, 'loadsItself'> = { loadsItself: [] };
-/** A preview starts nothing, so it is enough to know which CLI would read the context. */
+/** Not errors here: a preview starts nothing, so it is enough to know which CLI would read the context. */
 const ABSENT: readonly string[] = ['ENGINE_NOT_FOUND', 'ENGINE_NOT_EXECUTABLE', 'ENGINE_TOO_OLD'];
 const UNDECIDED: readonly string[] = ['ENGINE_NOT_SET', 'ENGINE_NOT_TRUSTED'];
 

@@ -5,14 +5,14 @@ import { type Operation, operation } from '../operation.ts';
 import { RunResult } from '../runs/run-result.ts';
 import { SPAWN_TOOL, spawnOne } from '../runs/spawn.ts';
 
-/** An agent template as an operation: its arguments in, the result of one run out. */
+/** An agent template as an operation: takes its arguments, returns the result of one run. */
 export function templateOperation(template: AgentTemplate): Operation {
   const { name, description, meta } = template;
   const fields = template.arguments.map(argument => {
     const text = z.string().describe(argument.description);
     return [argument.name, argument.required ? text : text.optional()] as const;
   });
-  // An argument of that name belongs to the template.
+  // If an argument has the same name as an option, it belongs to the template.
   const own = Object.fromEntries(fields);
   const takesAsync = !Object.hasOwn(own, 'async');
   return operation({

@@ -13,7 +13,7 @@ import { waitForEnds } from './wait.ts';
 
 interface Stopped {
   run: Run;
-  /** False: it had already ended. */
+  /** False: the run had already ended. */
   wasRunning: boolean;
 }
 
@@ -24,22 +24,25 @@ export async function cancellerOf({
   const { parent, client } = caller;
   if (parent) return { name: parent.id, folder: null };
   if (client === null) return null;
-  // The web UI has no folder.
+  // A request of the web UI has no folder.
   return { name: client, folder: await services.workspaces.root(caller).catch(() => null) };
 }
 
-/** Cancels runs and everything they started: delegated work is of no use without the run that delegated it. */
+/** Cancels runs and everything they started: delegated work is useless without the run that delegated it. */
 export async function stopRuns(
   services: Services,
   runs: Run[],
   by: Canceller | null = null,
 ): Promise<{ asked: Stopped[]; below: Stopped[] }> {
-  // The parents first: a run that is being stopped soon starts nothing more.
+  // Parents are stopped first, so that they start no more runs.
   const asked = await stopEach(services, runs, by);
   return { asked, below: await stopDescendants(services, runs, by) };
 }
 
-/** The same, and waits until all have ended: also runs that were started while their parents were being stopped. */
+/**
+ * Like `stopRuns`, but waits until all have ended, including runs that were started while their parents were being
+ * stopped.
+ */
 export async function stopRunsAndWait(
   services: Services,
   runs: Run[],
@@ -67,7 +70,10 @@ async function stopDescendants(services: Services, runs: Run[], by: Canceller | 
 const stopEach = ({ runner }: Services, runs: Run[], by: Canceller | null): Promise<Stopped[]> =>
   Promise.all(runs.map(async run => ({ run, wasRunning: await runner.stop(run.id, 'cancel', by) })));
 
-/** Longer than the grace period after which a cancelled agent is killed, so the reply can tell how each run ended. */
+/**
+ * Longer than the grace period after which a cancelled agent is killed, so that the reply can report how each run
+ * ended.
+ */
 const END_TIMEOUT_MS = 15_000;
 const REST_LENGTH = 100;
 const MAX_FOLDERS = 3;
@@ -121,7 +127,7 @@ async function chosenRuns(
 ): Promise<{ runs: Run[]; note: string | null }> {
   if ([spawn_id !== undefined, squad_id !== undefined, all === true].filter(Boolean).length !== 1)
     throw new SquadError('INVALID_INPUT', 'Give one of spawn_id, squad_id and all', {
-      suggestions: ['list_running shows the ids of what runs now.'],
+      suggestions: ['list_running shows the ids of running runs.'],
     });
   if (everywhere && !all)
     throw new SquadError('INVALID_INPUT', 'everywhere is only valid together with all', {
@@ -146,13 +152,13 @@ function otherWorkspacesNote(others: Run[]): string {
   const folders = [...new Set(others.map(({ workspace }) => workspace))];
   const more = folders.length > MAX_FOLDERS ? ` and ${folders.length - MAX_FOLDERS} more` : '';
   const places = folders.slice(0, MAX_FOLDERS).join(', ') + more;
-  return `No runs in this workspace; ${others.length} in other workspaces (${places}). Give everywhere to stop them`;
+  return `No runs in this workspace; ${others.length} in other workspaces (${places}). Give everywhere: true to stop them`;
 }
 
 /** A unique prefix of an id is enough for reading, not for stopping. */
 function refusePrefix(found: string, given: string, code: 'RUN_UNKNOWN' | 'SQUAD_UNKNOWN'): void {
   if (found === given) return;
-  throw new SquadError(code, `cancel_run needs a whole id, and ${given} is not one`, {
+  throw new SquadError(code, `cancel_run needs a complete id, and ${given} is only the beginning of one`, {
     suggestions: [`Did you mean ${found}?`],
   });
 }

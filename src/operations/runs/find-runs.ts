@@ -7,7 +7,7 @@ import { runName } from '../../schema/run-text.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { type AgentStore, operation, type Services } from '../operation.ts';
 
-/** A run by its id or a unique prefix. The live one, if it has not ended. */
+/** Finds a run by its id or a unique prefix. Returns the live object if the run has not ended. */
 export async function findRun(
   { store, runner }: Pick<Services, 'store' | 'runner'>,
   given: string,
@@ -35,7 +35,7 @@ export async function findSquad(
   return { squad, runs: await Promise.all(rows.map(row => currentRun({ store, runner }, row))) };
 }
 
-/** A run or a squad by its id or a unique prefix. Without a squad if the id is that of a run. */
+/** Finds a run or a squad by its id or a unique prefix. `squad` is absent if the id belongs to a run. */
 export async function findRunOrSquad(
   services: Pick<Services, 'store' | 'runner'>,
   given: string,
@@ -47,7 +47,7 @@ export async function findRunOrSquad(
 
 type Kind = 'run' | 'squad' | 'run or squad';
 
-/** A row may be older than the runner's state, and a run that ended since the row was read is only in the store. */
+/** A row may be older than the runner's state, and a run that ended after the row was read is only in the store. */
 export async function currentRun(
   { store, runner }: Pick<Services, 'store' | 'runner'>,
   row: Run,
@@ -84,7 +84,7 @@ async function unknown(store: AgentStore, given: string, kind: Kind): Promise<Sq
       ? [meant]
       : [
           ...(await newest(store, kind)),
-          '`squad ls` in a terminal, or list_running {"recent": true}, shows the runs there are.',
+          '`squad ls` in a terminal, or list_running {"recent": true}, lists the runs.',
         ],
   });
 }
@@ -102,7 +102,7 @@ const MAX_NEWEST = 3;
 
 const MAX_TRIED = 200;
 
-/** The first half of the letters, which may be right although the rest is not. */
+/** The first half of the id, which may be right even if the rest is mistyped. */
 function beginning(given: string): string {
   const [, tag = '', letters = ''] = /^((?:run|squad)_)?([0-9a-z]*)/.exec(given) ?? [];
   return tag + letters.slice(0, Math.max(2, Math.floor(letters.length / 2)));
@@ -111,7 +111,7 @@ function beginning(given: string): string {
 const isOf = (kind: Kind, id: string) => kind === 'run or squad' || id.startsWith(kind);
 const codeOf = (kind: Kind) => (kind === 'squad' ? 'SQUAD_UNKNOWN' : 'RUN_UNKNOWN');
 
-/** The runs that these ids or prefixes name, squads with all their members; each run once. */
+/** The runs that these ids or prefixes name, with all members of squads; each run once. */
 export const findRuns = operation({
   name: 'find_runs',
   route: 'GET /find',

@@ -21,7 +21,10 @@ const Page = z.object({
   text: z.string(),
 });
 
-/** One page of a run's output that fits into the reply. Offsets count bytes, and pages meet without gap or overlap. */
+/**
+ * One page of a run's output that fits into the reply. Offsets count bytes, and consecutive pages have no gap or
+ * overlap.
+ */
 async function outputPage(
   { files }: Services,
   run: Run,
@@ -36,7 +39,7 @@ async function outputPage(
   const source = stream === 'result' ? 'stdout' : stream;
   let bytes = PAGE_BYTES;
   let page = await pageOverTurns(files, run, source, offset, bytes);
-  // A control character takes six characters of JSON: a page full of them has to be shorter.
+  // A control character needs six characters of JSON, so a page full of them has to be shorter.
   while (jsonLength(page.text) > RESULT_LIMIT - 1_000 && bytes > 64) {
     bytes = Math.floor(bytes / 2);
     page = await pageOverTurns(files, run, source, offset, bytes);
@@ -44,7 +47,7 @@ async function outputPage(
   return { stream, offset: page.offset, next_offset: page.nextOffset, size: page.size, text: page.text };
 }
 
-/** Pages as if all turns had written into one file, so that consecutive offsets miss nothing. */
+/** Reads all turns as if they had written into one file, so that consecutive offsets miss nothing. */
 async function pageOverTurns(
   files: RunFiles,
   { id: runId, turn: last }: Run,
@@ -80,7 +83,7 @@ function answerPage(answer: string, offset: number): z.infer<typeof Page> {
 }
 
 const loose = z.looseObject({});
-/** A run's result, a page of it, or a squad's result: so no field is always there. */
+/** All fields are optional, because the result may be that of a run, a page of it, or that of a squad. */
 const either = {
   page: Page.partial().optional(),
   squadId: z.string().optional(),
@@ -118,7 +121,7 @@ export const getResult = operation({
     const { services } = call;
     if ((spawn_id === undefined) === (squad_id === undefined))
       throw new SquadError('INVALID_INPUT', 'Give either spawn_id or squad_id', {
-        suggestions: ['list_running shows the ids of what runs now.'],
+        suggestions: ['list_running shows the ids of running runs.'],
       });
     const wanted = wait_seconds * 1000;
     const wait = call.waitMs === null ? wanted : Math.min(wanted, call.waitMs);
@@ -144,6 +147,10 @@ export const getResult = operation({
 });
 
 const notOfASquad = () =>
-  new SquadError('INVALID_INPUT', 'stream and an offset from the end are of a run, not of a squad', {
-    suggestions: ['Give spawn_id (a memberId) with them; with squad_id, offset counts members.'],
-  });
+  new SquadError(
+    'INVALID_INPUT',
+    'stream and a negative offset can only be used for a run, not for a squad',
+    {
+      suggestions: ['Use them with spawn_id (a memberId). With squad_id, offset counts members.'],
+    },
+  );

@@ -21,7 +21,9 @@ interface Asked {
   live: Record<LiveNeed, Run[]>;
 }
 
-/** A place in the list: how many live runs of a section were shown, or the last ended run that was. */
+/**
+ * A position in the list: the number of live runs of a section that were shown, or the last ended run that was shown.
+ */
 interface Place {
   need: Need;
   shown?: number;
@@ -29,8 +31,8 @@ interface Place {
 }
 
 /**
- * One page of the list as it was when its first page was requested. Runs change meanwhile, so those that had not ended then are
- * remembered: none is skipped because it moved up, or shown twice because it moved down.
+ * One page of the list in its state at the first page. Runs that had not ended then are remembered, because they change
+ * between pages: none is skipped because it moved up, or shown twice because it moved down.
  */
 async function pageOf(services: UserServices, asked: Asked): Promise<{ runs: Run[]; next: string | null }> {
   const { boards } = services;
@@ -134,7 +136,7 @@ export const listBoard = operation({
   route: 'GET /board',
   input: z.strictObject({
     workspace: z.string().optional(),
-    /** `failed` alone means every run that ever failed, also one that needs no attention any more. */
+    /** `failed` alone means every run that ever failed, including those that no longer need attention. */
     status: z.array(Need).optional(),
     /** Words that must all occur in the task, title, role, engine, model or id. */
     q: z.string().max(400).optional(),
@@ -145,26 +147,26 @@ export const listBoard = operation({
   }),
   output: z.object({
     runs: z.array(RunCard),
-    /** With the other filters, but for every status. */
+    /** Number of runs per status, with all other filters applied. */
     counts: z.record(Need, z.number()),
-    /** Of those that need you, the ones with a question in the inbox. */
+    /** Number of runs with a question in the inbox, among those that need the user. */
     asking: z.number(),
     /** Null: this is the last page. */
     next: z.string().nullable(),
-    /** Cost of the runs created today, in all workspaces; null: none was reported. */
+    /** Cost of the runs created today in all workspaces; null: no cost was reported. */
     spentTodayUsd: z.number().nullable(),
-    /** Some of it was estimated from a price list. */
+    /** True: at least a part of the cost was estimated from a price list. */
     isTodayEstimated: z.boolean(),
-    /** Runs of today that ended with unknown cost, which is not in the sum. */
+    /** Number of today's ended runs with unknown cost, which is not included in the sum. */
     unreportedToday: z.number(),
     budgetDayUsd: z.number().nullable(),
-    /** The reply includes everything up to this event. */
+    /** Number of the last event that the reply includes. */
     last: z.number(),
   }),
   async run({ services }, { workspace, squad, q, status, cursor, limit }) {
     const { store, clock, settings } = services;
     const last = await store.lastEvent();
-    // An event is on disk a moment before the runner's state follows.
+    // An event is written to disk a moment before the runner's state changes.
     await new Promise(settle => setImmediate(settle));
     const squadId = squad === undefined ? undefined : (await findSquad(services, squad)).squad.id;
     const filter = { workspace, squadId, q };
@@ -211,7 +213,7 @@ async function liveRuns(services: UserServices, filter: BoardFilter): Promise<Re
   };
 }
 
-/** The database has the cost of ended runs; the runner has that of running ones. */
+/** Adds the cost of running runs from the runner; the database has only that of ended ones. */
 async function spentToday({ store, runner, clock }: UserServices) {
   const since = startOfDay(clock.now());
   const { costUsd, isEstimated, unreported } = await store.spending(since);

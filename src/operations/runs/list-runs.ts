@@ -41,8 +41,8 @@ export const listRuns = operation({
 const SHOWN_AT_ONCE = 200;
 
 /**
- * The runs that have not ended in the caller's workspace, or everywhere. `others`: those in other workspaces. An agent sees
- * only runs of its own, in all workspaces. Throws WORKSPACE_UNSET or WORKSPACE_REFUSED.
+ * The runs that have not ended in the caller's workspace, or in all. `others`: those in other workspaces. An agent sees
+ * only runs that it may see, in all workspaces. Throws WORKSPACE_UNSET or WORKSPACE_REFUSED.
  */
 export async function liveRunsOf(
   { services, caller }: Pick<Call, 'services' | 'caller'>,
@@ -54,7 +54,7 @@ export async function liveRunsOf(
   return { runs: live.filter(isHere), others: live.filter(run => !isHere(run)), workspace };
 }
 
-/** Null: every workspace. */
+/** The workspace to list; null: every workspace. */
 async function scopeOf(
   { services, caller }: Pick<Call, 'services' | 'caller'>,
   isEverywhere: boolean,

@@ -12,7 +12,10 @@ import { type Call, operation, type Services } from '../operation.ts';
 import { findRun } from './find-runs.ts';
 import { Started, started, startRuns } from './start-runs.ts';
 
-/** The workspace of an earlier run. The caller did not name this folder, so an error must not say so or ask for another. */
+/**
+ * Opens the workspace of an earlier run. The caller did not choose this folder, so an error must not ask for another
+ * one.
+ */
 export async function workspaceOfRun(
   { workspaces }: Pick<Services, 'workspaces'>,
   caller: Caller,
@@ -32,7 +35,9 @@ export async function workspaceOfRun(
   });
 }
 
-/** A reviewer belongs to its review: without that it would work for nobody, and in the user's own folder. */
+/**
+ * Refuses a reply to a reviewer: without its review, the reviewer would work for nobody, and in the user's own folder.
+ */
 export function refuseReviewer({ id, reviewOf }: Run): void {
   if (reviewOf === null) return;
   throw new SquadError(
@@ -61,7 +66,7 @@ export const replyToRun = operation({
   },
 });
 
-/** The request of a reply. Throws why there cannot be one. */
+/** The request for a reply. Throws if a reply is not possible. */
 export async function replyTo(
   { services, caller }: Pick<Call, 'services' | 'caller'>,
   run: Run,
@@ -92,7 +97,7 @@ export async function replyTo(
   return { asked: { members: [request] }, workspace };
 }
 
-/** The runner would refuse it too, but only after everything was planned. */
+/** Checked early; the runner would refuse it too, but only after everything was planned. */
 export function refuseBusyChat({ runner }: Pick<Services, 'runner'>, chatId: string): void {
   const holder = runner.liveRuns().find(run => run.chatId === chatId && !isEnd(run.status));
   if (holder) throw chatBusy(chatId, `run ${holder.id}`);
@@ -105,7 +110,7 @@ const stillRunning = ({ id, status }: Run): SquadError =>
     ],
   });
 
-/** Its files are gone or damaged. */
+/** The plan of the run cannot be read: its files are gone or damaged. */
 export const planLost = ({ id }: Run): SquadError =>
   new SquadError('LOST', `The plan of run ${id} cannot be read any more`, {
     suggestions: [
@@ -120,13 +125,16 @@ function noChat(run: Run, spec: EngineSpec, { engines }: Services): SquadError {
     newChat === null
       ? [
           `the ${engine} engine keeps no chats`,
-          'Set CREATE_CHAT_TEMPLATE and STATE_MODE=stateful for runs to come.',
+          'For future runs, set CREATE_CHAT_TEMPLATE and STATE_MODE=stateful.',
         ]
       : startedAt === null
         ? ['it never started', `\`squad retry ${shellWord(id)}\` starts it.`]
         : newChat.kind === 'command' && stateMode === 'stateless'
-          ? ['it was run stateless', 'Set STATE_MODE=stateful for runs to come.']
-          : [`it ended before ${engine} reported one`, `\`squad retry ${shellWord(id)}\` begins again.`];
+          ? ['it ran with STATE_MODE=stateless', 'For future runs, set STATE_MODE=stateful.']
+          : [
+              `it ended before ${engine} reported one`,
+              `\`squad retry ${shellWord(id)}\` starts the task again.`,
+            ];
   return new SquadError('CHAT_UNKNOWN', `Run ${id} has no chat to continue: ${why}`, {
     suggestions: [next],
   });
@@ -144,10 +152,10 @@ export async function checkProgram(
     if (error.code !== 'ENGINE_NOT_FOUND' || spec.kind !== 'cli') throw error;
     throw new SquadError(
       error.code,
-      `The chat of run ${id} belongs to ${spec.program}, which is not there any more`,
+      `The chat of run ${id} belongs to ${spec.program}, which is no longer installed`,
       {
         suggestions: [
-          `Install it again, or begin anew with the one that is there: \`squad retry ${shellWord(id)}\`.`,
+          `Install it again, or start the task again in a new chat: \`squad retry ${shellWord(id)}\`.`,
         ],
       },
     );

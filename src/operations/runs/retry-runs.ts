@@ -21,8 +21,8 @@ const Overrides = z.strictObject({
 type Overrides = z.infer<typeof Overrides>;
 
 /**
- * Repeats a request. What the caller had set is set again; the rest comes from the role and the project's files as they are
- * now. A run that continued a chat continues it again, since its task makes no sense without.
+ * Repeats a request. Options that the caller had set are set again; all others come from the role and the current files
+ * of the project. A run that continued a chat continues it again, because its task makes no sense without the chat.
  */
 export const retryRuns = operation({
   name: 'retry_runs',
@@ -37,7 +37,7 @@ export const retryRuns = operation({
   },
 });
 
-/** The request of a retry. Throws why there cannot be one. */
+/** The request for a retry. Throws if a retry is not possible. */
 export async function askAgain(
   { services, caller }: Pick<Call, 'services' | 'caller'>,
   found: { squad: Squad | null; runs: Run[] },
@@ -65,7 +65,7 @@ function notCompleted({ id }: Squad, runs: Run[]): Run[] {
   const failed = ended(runs).filter(run => run.status !== 'completed');
   if (failed.length > 0) return failed;
   throw new SquadError('INVALID_INPUT', `Every run of ${id} completed: there is nothing to retry`, {
-    suggestions: [`To run one of them again all the same: squad retry ${shellWord(runs[0]?.id ?? 'RUN')}`],
+    suggestions: [`To repeat one of them anyway, use \`squad retry ${shellWord(runs[0]?.id ?? 'RUN')}\`.`],
   });
 }
 
@@ -95,14 +95,14 @@ async function requestAgain(
   }
   throw new SquadError(
     'INVALID_INPUT',
-    `Run ${run.id} continued a chat of ${run.engine}, which no other engine has`,
+    `Run ${run.id} continued a chat of ${run.engine}, which no other engine can continue`,
     {
-      suggestions: ['Leave --engine out, or start the task anew with `squad run`.'],
+      suggestions: ['Leave --engine out, or start the task again with `squad run`.'],
     },
   );
 }
 
-/** By name, so that its program is searched for again; a template as it is configured now. */
+/** Uses the engine by name, so that its program is searched for again; a template in its current configuration. */
 async function sameEngine(
   spec: EngineSpec,
   asked: string | undefined,
@@ -111,7 +111,7 @@ async function sameEngine(
 ): Promise<Pick<RunRequest, 'engine' | 'spec'>> {
   const { config, ignored } = workspace;
   if (spec.kind === 'cli') {
-    // A path to a program means that program, not another of the same name.
+    // If a path was given, exactly that program is used, not another one of the same name.
     const names = [asked, role?.meta.engine, config.engine.value];
     return { engine: names.find(name => name && cliNamed(basename(name)) === spec.cli) ?? spec.cli };
   }

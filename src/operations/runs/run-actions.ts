@@ -17,7 +17,7 @@ import { attachCommandOf, interactiveCommand, terminalFor } from './take-over.ts
 
 const MAX_RUNS = 1_000;
 
-/** Whether there is anything to merge. Conflicts are for the plan to show. */
+/** Whether there is anything to merge. Conflicts are shown by the plan. */
 async function checkIntegration(services: UserServices, run: Run) {
   const { store, worktrees } = services;
   const rows = await store.runs({ lineageId: run.lineageId, limit: MAX_RUNS });
@@ -28,10 +28,10 @@ async function checkIntegration(services: UserServices, run: Run) {
   const { worktree } = candidate;
   const { tip, ahead, isMerged, uncommitted } = await worktrees.state(worktree);
   if (tip === null) throw refusal(run, `its branch ${worktree.branch} is gone`);
-  // Without its folder there is nothing uncommitted.
+  // A missing folder counts as having no uncommitted changes.
   if ((uncommitted ?? 0) > 0) return {};
   if (ahead === 0) throw refusal(run, 'its branch has no commits');
-  if (isMerged) throw refusal(run, `${worktree.baseBranch} has all of it`);
+  if (isMerged) throw refusal(run, `${worktree.baseBranch} already contains its commits`);
   return {};
 }
 
@@ -79,7 +79,7 @@ async function actionsOf(call: Caller, run: Run): Promise<Record<RunAction, Acti
   return {
     cancel: {
       label: 'Cancel',
-      effect: 'Stops this agent and all it started; output so far is kept.',
+      effect: 'Stops this agent and everything it started; output so far is kept.',
       command: `squad cancel ${shellWord(id)}`,
       check: () => checkCancel(services, run),
     },
@@ -121,7 +121,7 @@ async function actionsOf(call: Caller, run: Run): Promise<Record<RunAction, Acti
     },
     integrate: {
       label: 'Merge',
-      effect: 'Shows what merging its branch comes to; nothing is merged before you agree.',
+      effect: 'Shows the result of merging its branch; nothing is merged before you agree.',
       command: `squad integrate ${shellWord(id)}`,
       check: () => checkIntegration(services, run),
     },
@@ -158,7 +158,7 @@ async function actionsOf(call: Caller, run: Run): Promise<Record<RunAction, Acti
     export: {
       label: 'Save as a file',
       effect:
-        'Saves this run as it is now as one HTML file that needs nothing else. It is as private as the run was.',
+        'Saves this run in its current state as one HTML file. The file contains everything the run shows, so share it with care.',
       command: `squad export ${shellWord(id)}`,
       check: async () => ({}),
     },
@@ -220,7 +220,10 @@ const RunAction = z.enum([
 ]);
 export type RunAction = z.infer<typeof RunAction>;
 
-/** The actions on a run, what each would do, and why it is not possible, as checked by the code that would refuse it. */
+/**
+ * The actions on a run, with the effect of each, and why it is not possible, as checked by the code that would refuse
+ * it.
+ */
 export const runActions = operation({
   name: 'run_actions',
   route: 'GET /runs/{run}/actions',
@@ -230,14 +233,14 @@ export const runActions = operation({
       z.object({
         action: RunAction,
         label: z.string(),
-        /** One sentence, shown before the action. */
+        /** One sentence that is shown before the action. */
         effect: z.string(),
-        /** The same in a terminal. */
+        /** Terminal command that does the same. */
         command: z.string(),
         isPossible: z.boolean(),
-        /** Null: it is possible. */
+        /** Why the action is not possible; null: it is. */
         why: z.string().nullable(),
-        /** Why the user has to run the command in a terminal; null: it can be requested. */
+        /** Why the user has to run the command in a terminal; null: the action can be requested here. */
         byHand: z.string().nullable(),
       }),
     ),

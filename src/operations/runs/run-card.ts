@@ -13,7 +13,7 @@ import { undecidedAmong } from './run-notes.ts';
 export const asksUser = (asks: readonly InboxItem[]): boolean => asks.some(({ owner }) => owner === 'user');
 
 export function stallOf({ runner }: Pick<Services, 'runner'>, { id, status }: Run): Quiet | null {
-  // The watch may be a moment behind the end of a run.
+  // The stall watch may be a moment behind the end of a run.
   const silence = isEnd(status) ? null : runner.silenceOf(id);
   if (silence === null || silence.state === 'working') return null;
   return { state: silence.state, since: silence.since, text: silence.sentence };
@@ -24,7 +24,7 @@ type CardServices = Pick<UserServices, 'store' | 'runner' | 'clock' | 'activity'
 const MAX_TITLE_LENGTH = 80;
 const MAX_QUESTION_LENGTH = 160;
 
-/** Runs as lists show them, in the order given, with their current state. */
+/** Cards of runs, in the order given, with their current state. */
 export async function cardsOf(services: CardServices, runs: readonly Run[]): Promise<RunCard[]> {
   const { store, clock } = services;
   const now = clock.now();
@@ -61,7 +61,7 @@ function ofRow(run: Run) {
   };
 }
 
-/** Fields of a card that come from the running hub, not from the row in the database. */
+/** Fields of a card that come from the running hub, not from the database. */
 function ofNow(
   services: CardServices,
   run: Run,
@@ -95,7 +95,7 @@ function asking(asks: readonly InboxItem[]): RunCard['asking'] {
 
 const MAX_TRIES = 50;
 
-/** Every run whose card may have changed after these events, with its current state. */
+/** Every run whose card may have changed with these events, with its current state. */
 export async function touchedRuns(
   { runner, store }: Pick<Services, 'runner' | 'store'>,
   events: readonly Event[],
@@ -107,8 +107,8 @@ export async function touchedRuns(
       const run = runner.current(id) ?? (await store.run(id));
       if (run) touched.set(id, run);
     }
-  // A failure or a run at its review limit needs no attention once the task is retried or continued, and no event of its own
-  // says so.
+  // A failed run, or one at its review limit, needs no attention once its task is retried or continued; there is no
+  // event about that.
   const begun = events.filter(({ body }) => body.type === 'run.queued' && body.turn === undefined);
   for (const { runId } of begun) {
     const run = runId === null ? undefined : touched.get(runId);

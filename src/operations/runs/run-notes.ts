@@ -13,13 +13,13 @@ export const notesOfRun = (services: Pick<Services, 'engines'>, run: Run): strin
   ...run.notes,
 ];
 
-/** Only a person can log in, so the model has to pass the hint on. */
+/** Only a person can log in, so the model has to pass this hint on. */
 export function loginHint({ engines }: Pick<Services, 'engines'>, { engine, error }: Run): string[] {
   if (error?.code !== 'ENGINE_NOT_LOGGED_IN') return [];
   return engines.clis().flatMap(({ cli, login }) => (cli === engine ? [`For the user: ${login}`] : []));
 }
 
-/** In at most `budget` characters of JSON. A cut is marked, because it may hide an unavailable server. */
+/** Fits the notes into `budget` characters of JSON. A cut is marked, because it may hide an unavailable server. */
 export function fitNotes(notes: readonly string[], id: string, budget: number): string {
   const whole = notes.join(' ');
   if (longestStart(whole, budget) === whole) return whole;
@@ -27,7 +27,7 @@ export function fitNotes(notes: readonly string[], id: string, budget: number): 
   return longestStart(whole, budget - mark.length) + mark;
 }
 
-/** Why a run failed, for a result, with the tool that was called. */
+/** Why a run failed, for a result, with the name of the called tool. */
 export function runError(
   run: Run,
   tool: string | undefined,
@@ -43,7 +43,7 @@ export function runError(
   );
 }
 
-/** A run that reached its time limit has no error of its own unless its engine reported one. */
+/** A run that reached its time limit has no error, unless its engine reported one. */
 function timedOut({ status, startedAt, timeoutMs }: Run): RunError | null {
   if (status !== 'timeout') return null;
   const state = startedAt === null ? 'had not started' : 'was not done';
@@ -51,7 +51,7 @@ function timedOut({ status, startedAt, timeoutMs }: Run): RunError | null {
   return { code: 'TIMEOUT', message };
 }
 
-/** Runs that completed at their review limit and whose work nobody has decided on yet, newest first. */
+/** Runs that completed at their review limit and whose work the user has not decided about, newest first. */
 export async function undecidedRuns(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   filter: BoardFilter,

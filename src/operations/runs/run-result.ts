@@ -25,16 +25,16 @@ import { workNotes } from './run-work.ts';
 import { latestActivity } from './status-text.ts';
 import { waitingCall, waitingFor } from './wait.ts';
 
-/** Limit of the whole result of a call, in characters of JSON: every client that was tested passes this on uncut. */
+/** Limit for the whole result of a call, in characters of JSON: every tested client passes this on uncut. */
 export const RESULT_LIMIT = 12_000;
-/** Bytes to read from each end of an output: more could not be shown. */
+/** Number of bytes to read from each end of an output; more could not be shown. */
 const SAMPLE_BYTES = RESULT_LIMIT;
-/** Room for the note that there are more members. */
+/** Reserved for the note that there are more members. */
 const MORE_LENGTH = 160;
 const MAX_ERROR_LENGTH = 500;
 const MAX_NOTE = 400;
 
-/** For texts that were cut too short to say it themselves. */
+/** For texts that were cut too short to contain this hint. */
 export const READ_ON =
   'get_result {"spawn_id"} has all of one; with stream and offset it reads on in a cut text.';
 
@@ -46,7 +46,7 @@ export const MemberResult = z.object({
   engine: z.string(),
   rawStdout: z.string(),
   rawStderr: z.string(),
-  /** In short; `get_result` of the member has all of it. */
+  /** Short form; `get_result` of the member has all evidence. */
   evidence: z
     .object({ verdict: z.string(), files_changed: z.number().nullable(), tool_calls: z.number().nullable() })
     .optional(),
@@ -65,17 +65,17 @@ export type ResultOptions = Pick<Call, 'ceilingMs' | 'tool'>;
 export interface SquadResult {
   squadId: string;
   status: SquadStatus;
-  /** The caller's own metadata. */
+  /** Metadata that the caller sent. */
   metadata?: Record<string, unknown>;
   members: MemberResult[];
   /** Open questions of members. */
   asks?: ShownAsk[];
-  /** Members that did not fit: `get_result` with this offset continues with them. */
+  /** Offset for `get_result` to continue with the members that did not fit. */
   nextOffset?: number;
   note?: string;
 }
 
-/** A squad's members and their output, within the limit: long outputs lose their middle, and say so. */
+/** A squad's members and their output, within the limit. Long outputs lose their middle, which is marked. */
 export async function squadResult(
   services: Pick<Services, 'engines' | 'files' | 'store' | 'reviews' | 'inbox' | 'runner' | 'clock'>,
   { id, metadata }: { id: string; metadata?: Record<string, unknown> | null },
@@ -167,7 +167,7 @@ const handlesOf = (run: Run, files: RunFiles) => ({
   outputFile: files.outputPath({ runId: run.id, number: run.turn }, 'stdout'),
 });
 
-/** The id that was chosen for a run that never started names no chat. */
+/** A run that never started has no chat, even if an id was chosen for it. */
 const hasChat = (run: Run): run is Run & { chatId: string } =>
   run.chatId !== null && (run.startedAt !== null || !run.chatIsNew);
 
@@ -203,7 +203,7 @@ async function outputSample(files: RunFiles, run: Run, stream: 'stdout' | 'stder
   return { head: head.text, tail: rest.text, bytes: head.size, readOn };
 }
 
-/** `get_result` pages through the output of all turns; `before` bytes were written by earlier turns. */
+/** `get_result` pages through the output of all turns; `before` is the number of bytes that earlier turns wrote. */
 const pagesFrom =
   ({ id }: Run, stream: 'stdout' | 'stderr', before: number) =>
   (offset: number) =>
@@ -213,16 +213,16 @@ const pagesFrom =
       offset: before + offset,
     })}`;
 
-/** Paths and commit subjects can be long, and results have a size limit. In characters of JSON. */
+/** Limits in characters of JSON, because paths and commit subjects can be long and results have a size limit. */
 const MAX_EVIDENCE_CHARS = { files: 1_200, commits: 600, note: 300 };
 
-/** Evidence that Squad observed of a run. Null: not observed, or the run has not ended. */
+/** Evidence that Squad collected about a run. Null: none was collected, or the run has not ended. */
 export const RunEvidence = z.object({
   verdict: Verdict.nullable(),
   exit_code: z.number().nullable(),
   tool_calls: z.number().nullable(),
   tool_failures: z.number().nullable(),
-  /** `files`: the first ones that fit. */
+  /** `files` contains the first ones that fit. */
   files_changed: z.object({ count: z.number(), files: z.array(z.string()).optional() }).nullable(),
   commits: z.object({ count: z.number(), newest: z.array(CommitMade).optional() }).nullable(),
   diff: z.object({ insertions: z.number(), deletions: z.number() }).nullable(),
@@ -253,7 +253,7 @@ function runEvidence({ evidence, status }: Run, turn: Turn | undefined): RunEvid
   };
 }
 
-/** The figures without the names. */
+/** Evidence with the figures, without names. */
 export function briefly({ files_changed, commits, note, ...rest }: RunEvidence): RunEvidence {
   return {
     ...rest,
@@ -262,7 +262,7 @@ export function briefly({ files_changed, commits, note, ...rest }: RunEvidence):
   };
 }
 
-/** In characters of JSON. */
+/** Limits in characters of JSON. */
 const MAX_CHARS = { model: 200, error: 1_000, advisory: 800, structured: 6_000, note: 1_000 };
 
 export const Tokens = z.object({
@@ -271,7 +271,7 @@ export const Tokens = z.object({
   cached: z.number().nullable(),
 });
 
-/** One run's result. What the engine does not report is null, never a 0 that looks measured. */
+/** The result of one run. A value that the engine does not report is null, never a 0 that looks measured. */
 export const RunResult = z.object({
   spawn_id: z.string(),
   squad_id: z.string(),
@@ -298,13 +298,16 @@ export const RunResult = z.object({
 });
 export type RunResult = z.infer<typeof RunResult>;
 
-/** Within the limit: a long answer loses its middle, and says so. `ceilingMs`: how long the client lets one call take. */
+/**
+ * The result within the size limit: a long answer loses its middle, which is marked. `ceilingMs` is how long the client
+ * allows one call to take.
+ */
 export async function runResult(
   services: Services,
   live: Run,
   { warnings = [], ceilingMs, tool }: { warnings?: string[] } & ResultOptions = {},
 ): Promise<RunResult> {
-  // A snapshot: the run changes while its turns are read, and an end must not be shown without its facts.
+  // A copy: the run changes while its turns are read, and an end must not be shown without its facts.
   const run = { ...live };
   const { files } = services;
   const result = await resultWithoutText(services, run, tool);

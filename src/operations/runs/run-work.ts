@@ -7,21 +7,21 @@ import type { Services } from '../operation.ts';
 
 const MAX_ROUNDS = 10_000;
 
-/** Where a run's work is: its branch, its work tree, and what was saved when that was removed. */
+/** Where a run's work is: its branch, its work tree, and refs saved when the work tree was removed. */
 export const ShownWork = z.object({
   branch: z.string(),
   base: z.string(),
   path: z.string(),
-  /** Whether its folder exists; null: unknown. */
+  /** Whether the folder exists; null: unknown. */
   isThere: z.boolean().nullable(),
-  /** Commit of the branch; null: it is gone, or unknown. */
+  /** Commit of the branch; null: the branch is gone, or unknown. */
   tip: z.string().nullable(),
-  /** Refs, newest last. */
+  /** Refs with saved changes, newest last. */
   saved: z.array(z.string()),
 });
 export type ShownWork = z.infer<typeof ShownWork>;
 
-/** The review that a run waits for or had last, or was started for. */
+/** The review that a run waits for or had last, or for which it was started. */
 export const ReviewOfRun = z.object({
   id: ReviewId,
   iteration: z.number(),
@@ -29,7 +29,7 @@ export const ReviewOfRun = z.object({
   max: z.number(),
   coderId: RunId,
   reviewerId: RunId,
-  /** Null: not finished. */
+  /** Null: the review has not ended. */
   outcome: ReviewOutcome.nullable(),
 });
 export type ReviewOfRun = z.infer<typeof ReviewOfRun>;
@@ -58,7 +58,9 @@ export async function reviewOfRun(
   return { id, iteration, max, coderId, reviewerId, outcome };
 }
 
-/** The newest. A pull request that a reviewer opened is recorded with the run it reviewed, and counts for both. */
+/**
+ * The newest pull request of a run. One that a reviewer opened is recorded with the reviewed run, and counts for both.
+ */
 export async function pullRequestOf(
   { store }: Pick<Services, 'store'>,
   run: Run,
@@ -73,7 +75,7 @@ export async function pullRequestOf(
   return { number, url, branch };
 }
 
-/** Where the changes of a run with a work tree are: the reader finds none in their own checkout. */
+/** Where the changes of a run with a work tree are, because the reader's own checkout does not have them. */
 export function branchNotes({ id, worktree, reviewOf, evidence }: Run): string[] {
   if (!worktree || reviewOf !== null || changedNothing(evidence)) return [];
   const merge = `\`squad diff ${shellWord(id)}\` shows it, \`squad integrate ${shellWord(id)}\` merges it.`;
@@ -83,7 +85,7 @@ export function branchNotes({ id, worktree, reviewOf, evidence }: Run): string[]
 const changedNothing = (evidence: Run['evidence']): boolean =>
   evidence?.filesChanged?.count === 0 && evidence.commits?.count === 0;
 
-/** For a result: where the work is. */
+/** Notes for a result about where the work is. */
 export async function workNotes(services: Pick<Services, 'store'>, run: Run): Promise<string[]> {
   const { reviewOf } = run;
   const pull = await pullRequestOf(services, run);
@@ -94,7 +96,7 @@ export async function workNotes(services: Pick<Services, 'store'>, run: Run): Pr
   ];
 }
 
-/** The last review of the work of a run, or the one that it was started for. */
+/** The last review of a run's work, or the review for which the run was started. */
 export async function lastReview(
   store: Services['store'],
   { id, reviewOf }: Run,

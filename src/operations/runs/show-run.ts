@@ -12,14 +12,16 @@ import { pullRequestOf, ReviewOfRun, reviewOfRun, ShownPullRequest, ShownWork, w
 
 /** Known settings that a run was started with. */
 export const RunSetting = z.object({
-  /** The engine's program and the version it reported; null: unknown, or the engine has no program of its own. */
+  /** The engine's program, and the version it reported; null: unknown, or the engine has no program. */
   program: z.string().nullable(),
   version: z.string().nullable(),
-  /** File of the subagent, if the run is a call of one. */
+  /** Subagent file, if the run is a call of a subagent. */
   subagentFile: z.string().nullable(),
-  /** Names of its environment variables; null: it has ended, or the caller may not see them. */
+  /** Names of its environment variables; null: the run has ended, or the caller may not see them. */
   variables: z.array(z.string()).nullable(),
-  /** Program and arguments of its last turn, without secrets and prompt; null: unknown, or the caller may not see them. */
+  /**
+   * Program and arguments of the last turn, without secrets and prompt; null: unknown, or the caller may not see them.
+   */
   command: z.array(z.string()).nullable(),
 });
 export type RunSetting = z.infer<typeof RunSetting>;
@@ -49,9 +51,9 @@ const Try = z.object({
 
 /** Earlier and later runs with the same task. */
 export const Attempts = z.object({
-  /** The run that it retries or continues. */
+  /** The run that this one retries or continues. */
   of: Try.nullable(),
-  /** Runs that retry or continue it, oldest first. */
+  /** Runs that retry or continue this one, oldest first. */
   since: z.array(Try),
 });
 export type Attempts = z.infer<typeof Attempts>;
@@ -85,9 +87,9 @@ export const showRun = operation({
     quiet: Quiet.nullable(),
     turns: z.array(Turn),
     squad: Squad.nullable(),
-    /** Null: it works in the caller's folder. */
+    /** Null: the run works in the caller's folder. */
     work: ShownWork.nullable(),
-    /** The review that it waits for or had last, or was started for. */
+    /** The review that the run waits for or had last, or for which it was started. */
     review: ReviewOfRun.nullable(),
     pullRequest: ShownPullRequest.nullable(),
     tries: Attempts,
@@ -103,7 +105,7 @@ export const showRun = operation({
   async run(call, input) {
     const { services } = call;
     const { store, files } = services;
-    // A snapshot: a live run changes while its turns are read, and an end must not be shown without its facts.
+    // A copy: a live run changes while its turns are read, and an end must not be shown without its facts.
     const run = { ...(await findRun(services, input.run)) };
     const turn = { runId: run.id, number: run.turn };
     const [turns, squad, work, review, pullRequest, tries, setting, result, stdoutBytes, stderrBytes] =

@@ -88,7 +88,7 @@ export const showSquad = operation({
   input: z.strictObject({ squad: z.string() }),
   output: z.object({
     squad: Squad,
-    /** Members in their order, then their descendants, with reviewers. */
+    /** Members in their order, then their descendants, including reviewers. */
     runs: z.array(RunCard),
     turns: z.array(Turn.pick({ runId: true, number: true, startedAt: true, endedAt: true, exitCode: true })),
     /** Oldest first. */
@@ -97,9 +97,9 @@ export const showSquad = operation({
       RunId,
       z.object({
         own: Usage.nullable(),
-        /** With all its descendants; null: none of them has reported anything. */
+        /** Usage including all descendants; null: none of them has reported any. */
         withChildren: Usage.nullable(),
-        /** Ended ones among them with unknown cost, which is not in the sum. */
+        /** Number of ended runs among them with unknown cost, which is not included in the sum. */
         unreported: z.number(),
       }),
     ),
@@ -135,7 +135,7 @@ async function family(services: Services, members: Run[]): Promise<Run[]> {
     for (const row of rows) if (!found.has(row.id)) found.set(row.id, await currentRun(services, row));
   };
   for (const { id } of members) await add(await descendantsOf(store, id));
-  // A reviewer is started for the run it reviews, whoever its parent is.
+  // A reviewer is listed below the run it reviews, even if its parent is another run.
   for (const { id, type } of [...found.values()]) {
     const reviews = type === null ? [] : await store.reviews({ coderId: id, limit: MAX_ROUNDS });
     for (const { reviewerId } of reviews) {
@@ -150,7 +150,7 @@ type Usages = ReadonlyMap<RunId, Usage | null>;
 
 function totalsOf(runs: readonly Run[], usages: Usages) {
   const children = Map.groupBy(runs, run => run.parentId ?? run.reviewOf);
-  /** Each once, also where a damaged database has a loop of parents. */
+  /** Each run once, even if a damaged database contains a loop of parents. */
   const below = (run: Run, seen: Set<Run> = new Set([run])): Set<Run> => {
     for (const child of children.get(run.id) ?? []) {
       if (seen.has(child)) continue;

@@ -30,7 +30,10 @@ import { CommonOptions, isAsync, runRequest, StatefulAgent } from './spawn.ts';
 import { startMembers } from './start-runs.ts';
 import { waitForEndsOrAsks, waitingCall } from './wait.ts';
 
-/** Sums over several runs. A sum that only some runs reported comes with the number of those that did not; if none did, it is null. */
+/**
+ * Sums over several runs. If only some runs reported a value, the number of the others is given too; if none did, the
+ * sum is null.
+ */
 const Aggregate = z.object({
   ok: z.number(),
   failed: z.number(),
@@ -64,7 +67,7 @@ function aggregateOf(runs: Run[]): Omit<z.infer<typeof Aggregate>, 'text'> {
   };
 }
 
-/** The answer of each run below a heading, at most `room` characters of JSON in all. */
+/** The answer of each run below a heading, at most `room` characters of JSON in total. */
 function aggregateText(runs: Run[], samples: Sample[], room: number): string {
   const headings = runs.map(
     (run, i) => `## ${i + 1}. ${run.title ?? runName(run)} (${run.id}, ${shownStatus(run)})\n\n`,
@@ -75,13 +78,13 @@ function aggregateText(runs: Run[], samples: Sample[], room: number): string {
   return headings.map((heading, i) => heading + texts[i]!.text.trim()).join('\n\n');
 }
 
-/** A longer value is left out. */
+/** Longer values are left out. */
 const MAX_STRUCTURED_LENGTH = 300;
-/** Share of the room for text that goes to the results, when there is also an aggregate. */
+/** Share of the space for text that the results get if there is also an aggregate. */
 const SHARE_OF_RESULTS = 0.35;
 const MAX_NOTE_LENGTH = 1_000;
 const MAX_ERROR_LENGTH = { full: 500, brief: 200, line: 40 };
-/** Per run. With one line for each, the notes of all runs share the note of the whole result. */
+/** Maximum length of the note per run. With one line for each run, all notes share the note of the whole result. */
 const MAX_RUN_NOTE = { full: 400, brief: 150, line: 0 };
 
 const HINT_LENGTH = JSON.stringify({ note: READ_ON }).length;
@@ -103,7 +106,7 @@ interface ParallelOptions {
   tool?: string | undefined;
 }
 
-/** The results of all runs in order, within the limit: the more there are, the less is said of each. */
+/** The results of all runs in order, within the limit: the more runs, the less space for each. */
 export async function parallelResult(
   services: Services,
   squadId: string,
@@ -174,7 +177,7 @@ function item(fact: RunResult, notes: string[], detail: Detail): Item {
   };
 }
 
-/** False: some texts are cut and do not say how to read the rest. */
+/** Returns false if texts were cut so short that they do not say how to read the rest. */
 function fillTexts(
   frame: ParallelResult,
   runs: Run[],
@@ -198,11 +201,11 @@ function fillTexts(
 }
 
 /**
- * Target of an MCP task. The result of `spawn_parallel` differs from that of `start_squad_members`, and a caller who asks
- * later, of any hub, must get the one that was promised: so the task id says which.
+ * Target of an MCP task. The result of `spawn_parallel` differs from that of `start_squad_members`, and a later caller,
+ * at any hub, must get the promised one, so the task id contains the kind.
  */
 export interface TaskTarget {
-  /** Of a run or a squad. */
+  /** Id of a run or a squad. */
   id: string;
   shape: 'members' | 'results' | 'aggregate' | 'run';
 }
@@ -210,7 +213,7 @@ export interface TaskTarget {
 export const parallelTaskId = (squadId: string, aggregates: boolean): string =>
   `${squadId}.${aggregates ? 'aggregate' : 'results'}`;
 
-/** Null: no task id of ours. */
+/** Null: the id was not made by Squad. */
 export function taskTarget(taskId: string): TaskTarget | null {
   const [, id, kind, suffix] = /^((run|squad)_[0-9a-z]+)(?:\.(results|aggregate))?$/.exec(taskId) ?? [];
   if (id === undefined || (kind === 'run' && suffix !== undefined)) return null;

@@ -9,7 +9,7 @@ import { RunResult, runResult } from './run-result.ts';
 import { startMembers } from './start-runs.ts';
 import { waitForEndsOrAsks } from './wait.ts';
 
-/** Starts one run and waits for it, unless `async` is set. */
+/** Starts one run and, unless `async` is set, waits for it. */
 export async function spawnOne(
   call: Call,
   request: RunRequest,
@@ -22,7 +22,7 @@ export async function spawnOne(
   return runResult(call.services, run, { ...call, warnings });
 }
 
-/** Common to all tools that start one run. */
+/** Fields that all tools for starting one run share. */
 export const SPAWN_TOOL = {
   readOnly: false,
   task: (answer: unknown, input: unknown) => {
@@ -31,22 +31,22 @@ export const SPAWN_TOOL = {
   },
 } satisfies Partial<Tool>;
 
-/** A caller who does not wait has the id, and needs no task. */
+/** A caller that does not wait has the id, so it needs no MCP task. */
 export const isAsync = (input: unknown): boolean => (input as { async?: unknown } | null)?.async === true;
 
 const MIN_S = 30;
 const MAX_S = 1800;
-/** Names are part of results and listings. */
+/** Limited, because names are part of results and listings. */
 const MAX_NAME_LENGTH = 200;
 const TIME = `a run may take ${MIN_S} to ${MAX_S} seconds`;
 
 const timeout = z.int().min(MIN_S, TIME).max(MAX_S, TIME).describe('Seconds');
-// Checked here, because every client would pay for it in the schema.
+// Checked here instead of in the schema, whose size costs every client context.
 const atMost = (most: number) => z.string().refine(text => text.length <= most, `at most ${most} characters`);
 const name = atMost(MAX_NAME_LENGTH).min(1);
 const names = z.array(name);
 
-/** Common to all spawn tools. */
+/** Options that all spawn tools share. */
 const common = {
   prompt: z.string(),
   model: name.optional(),
@@ -101,7 +101,7 @@ export const StatefulAgent = z.strictObject({
   chatId: z.string().min(1).optional().describe('Chat to go on with; none opens a new one'),
 });
 
-/** The most used options, for a schema that has no room for all. */
+/** The most used options, for a schema without space for all. */
 export const CommonOptions = StatelessAgent.pick({
   prompt: true,
   roleId: true,
@@ -115,7 +115,7 @@ export const CommonOptions = StatelessAgent.pick({
 
 type Asked = Partial<z.infer<typeof StatefulAgent>> & { prompt: string };
 
-/** Options that are left out come from the role, then from the configuration. */
+/** Missing options are taken from the role, then from the configuration. */
 export function runRequest(asked: Asked): RunRequest {
   return {
     form: 'spawn',

@@ -106,7 +106,7 @@ async function ofEverything({ runner, settings, store, clock }: Services) {
   const live = runner.liveRuns();
   const queued = live.filter(run => run.status === 'queued').length;
   const since = startOfDay(clock.now());
-  // The cost of running runs is in the database only after their end.
+  // The database gets the cost of running runs only after their end.
   const unwritten = live
     .filter(run => run.createdAt >= since)
     .reduce((sum, run) => sum + (runner.usageOf(run.id)?.costUsd ?? 0), 0);

@@ -14,7 +14,7 @@ import type { Call } from '../operation.ts';
 import { untrustedConfigWarning } from '../settings/change-setting.ts';
 
 const MAX_MEMBERS = 1000;
-/** These are part of results, which have a size limit. In characters of JSON. */
+/** Limits in characters of JSON, because these values are part of results, which have a size limit. */
 const MAX_LENGTH = { cwd: 4096, chatId: MAX_CHAT_ID_LENGTH, metadata: 4000 };
 
 const member = z.strictObject({
@@ -33,7 +33,7 @@ const request = <T extends z.ZodType>(members: T) =>
     metadata: z.record(z.string(), z.unknown()).optional(),
   });
 
-/** At most what a timer can wait. */
+/** The maximum is the longest delay of a timer. */
 export const TimeoutMs = z
   .number()
   .int()
@@ -49,7 +49,7 @@ interface StartedSquad extends PlannedSquad {
   warnings: string[];
 }
 
-/** Checks the request, saves the runs and queues them. Afterwards they are on disk. */
+/** Checks the request, saves the runs and queues them. When this resolves, they are on disk. */
 export async function startMembers(call: Starter, asked: SquadRequest): Promise<StartedSquad> {
   refuseLongValues(asked);
   const workspace = await call.services.workspaces.open(call.caller);
@@ -57,7 +57,7 @@ export async function startMembers(call: Starter, asked: SquadRequest): Promise<
   return startRuns(call, asked, workspace);
 }
 
-/** Starts runs of a request that is valid in itself. Throws if it cannot be carried out. */
+/** Starts the runs of a request whose form is valid. Throws if the request cannot be carried out. */
 export async function startRuns(
   call: Starter,
   asked: SquadRequest,
@@ -73,14 +73,14 @@ export async function startRuns(
   return plan;
 }
 
-/** Checks the same without writing anything. */
+/** Checks a request like `startRuns`, without writing anything. */
 export async function planRuns(
   { services, caller }: Starter,
   asked: SquadRequest,
   workspace: Workspace,
 ): Promise<StartedSquad> {
   const { engines, clock, runner, files, workspaces, worktrees, mcpConfigs } = services;
-  // Read while the rest is planned: the start of every agent waits for all of it.
+  // Read in parallel with the planning, because the start of every agent waits for both.
   const servers = asked.members.every(isSubagentRequest)
     ? Promise.resolve(NO_SERVERS)
     : mcpConfigs.of(workspace.root);
@@ -110,7 +110,7 @@ export async function planRuns(
   };
 }
 
-/** A subagent has its own. */
+/** A subagent has its own servers. */
 const NO_SERVERS = { config: null, warnings: [] };
 
 function untrustedSettings({ ignored }: Workspace, { runs }: PlannedSquad): { key: string; file: string }[] {
@@ -120,8 +120,8 @@ function untrustedSettings({ ignored }: Workspace, { runs }: PlannedSquad): { ke
 
 function refuseLongValues({ members, metadata }: SquadRequest): void {
   const refuse = (what: string, length: number, limit: number): never => {
-    throw new SquadError('INVALID_INPUT', `${what} is ${length} characters of JSON; at most ${limit} fit`, {
-      suggestions: ['Put what is long into the task or into a file. Nothing was started.'],
+    throw new SquadError('INVALID_INPUT', `${what} is ${length} characters of JSON; the limit is ${limit}`, {
+      suggestions: ['Put long text into the task or into a file. Nothing was started.'],
     });
   };
   members.forEach((given, at) => {
@@ -146,13 +146,13 @@ function refuseChats({ members }: SquadRequest): void {
   );
 }
 
-/** The path of a member in the input: a single spawn is no list. */
+/** The path of a member in the input; a single spawn has no list. */
 function memberPath(members: RunRequest[], at: number): string {
   if (members[at]?.form !== 'spawn') return `members[${at}].`;
   return members.length === 1 ? '' : `agents[${at}].`;
 }
 
-/** The reply for runs that are on disk and queued. */
+/** Reply for runs that are saved and queued. */
 export const Started = z.object({
   squadId: z.string(),
   runIds: z.array(z.string()),

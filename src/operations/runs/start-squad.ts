@@ -51,7 +51,10 @@ export const startSquadMembers = operation({
   },
 });
 
-/** Starts runs for a person in a terminal, without waiting. Engine, model, permission, budget and timeout of the call outrank the role. */
+/**
+ * Starts runs for a person in a terminal, without waiting. Engine, model, permission, budget and timeout of the call
+ * override those of the role.
+ */
 export const startSquad = operation({
   name: 'start_squad',
   route: 'POST /squads',

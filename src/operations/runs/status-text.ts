@@ -10,7 +10,7 @@ import type { Services } from '../operation.ts';
 const MAX_ACTIVITY_CHARS = 160;
 const SIGN_TYPES: Event['body']['type'][] = ['run.started', 'run.activity', 'run.quiet', 'run.stopping'];
 
-/** The newest sign of life of a run that has not ended, in one line; null: none yet. */
+/** The newest activity of a run that has not ended, in one line; null: none yet. */
 export async function latestActivity(
   store: Pick<Store, 'events'>,
   { id, status }: Run,

@@ -18,20 +18,20 @@ const END_TIMEOUT_MS = 30_000;
 const NOTE = 'taken over at a terminal';
 
 /**
- * Hands a run's chat to a person: ends the run if it is running, and returns the command that opens the chat. Everything that
- * can be refused is refused while the run still runs.
+ * Hands a run's chat to a person: ends the run if it is running, and returns the command that opens the chat. All
+ * checks are done before the run is ended.
  */
 export const takeOver = operation({
   name: 'take_over',
   route: 'POST /runs/{run}/take-over',
   input: z.strictObject({
     run: z.string(),
-    /** Only check; end nothing. */
+    /** True: only check, end nothing. */
     only_look: z.boolean().default(false),
   }),
   output: z.object({
     run_id: z.string(),
-    /** Before it was ended. */
+    /** Status before the run was ended. */
     status: ShownStatus,
     is_over: z.boolean(),
     engine: z.string(),
@@ -47,7 +47,7 @@ export const takeOver = operation({
     const { interactive, chatId, engine } = await interactiveCommand(call, run);
     // The environment is removed at the end of the run.
     const env = isEnd(status) ? caller.env : await services.files.environment(run.id);
-    // A dry run: a chat that cannot be opened must not cost the run.
+    // A dry run first: if the chat cannot be opened, the run must not be ended.
     await interactive({ chatId, env, files: dryRunFiles(services.files, run) });
     const summary = {
       run_id: run.id,
@@ -81,7 +81,7 @@ interface InteractiveCall extends Pick<Call, 'caller'> {
   services: Pick<Services, 'files' | 'engines' | 'runner' | 'workspaces'>;
 }
 
-/** The command with which a person continues the chat of a run. Throws why there is none. */
+/** The command with which a person continues the chat of a run. Throws if there is none. */
 export async function interactiveCommand(
   { services, caller }: InteractiveCall,
   run: Run,
@@ -99,8 +99,8 @@ export async function interactiveCommand(
   if (other)
     throw busy(
       run,
-      `${other.id} works on its chat`,
-      `Take that one over: \`squad attach ${shellWord(other.id)} --take-over\`.`,
+      `its chat is in use by run ${other.id}`,
+      `Take over that run instead: \`squad attach ${shellWord(other.id)} --take-over\`.`,
     );
   return { interactive, chatId, engine };
 }
@@ -124,7 +124,7 @@ const busy = ({ id }: Run, why: string, next: string): SquadError =>
 const noFolder = ({ id, directory }: Run): SquadError =>
   new SquadError('CWD_MISSING', `Run ${id} cannot be taken over: its folder ${directory} does not exist`, {
     suggestions: [
-      `Make the folder again. \`squad reply ${shellWord(id)} "…"\` makes a work tree that is gone.`,
+      `Create the folder again. If it was a work tree, \`squad reply ${shellWord(id)} "…"\` creates it.`,
     ],
   });
 
@@ -141,7 +141,7 @@ function notInteractive({ id, engine, status }: Run, { kind }: EngineSpec): Squa
     {
       suggestions: [
         isEnd(status)
-          ? `\`squad log ${shellWord(id)}\` has what it wrote.`
+          ? `\`squad log ${shellWord(id)}\` shows its output.`
           : `Watch it with \`squad attach ${shellWord(id)}\`, or end it with \`squad cancel ${shellWord(id)}\`.`,
       ],
     },
@@ -150,7 +150,7 @@ function notInteractive({ id, engine, status }: Run, { kind }: EngineSpec): Squa
 
 function noChatYet({ id, engine, status }: Run): SquadError {
   const [why, next] = isEnd(status)
-    ? ['it ended before there was a chat', `\`squad retry ${shellWord(id)}\` begins again.`]
+    ? ['it ended before there was a chat', `\`squad retry ${shellWord(id)}\` starts the task again.`]
     : [`${engine} has not begun a chat yet`, 'Try again in a moment.'];
   return new SquadError('CHAT_UNKNOWN', `Run ${id} cannot be taken over: ${why}`, { suggestions: [next] });
 }
@@ -164,9 +164,9 @@ export const openSession = operation({
     run_id: z.string(),
     status: RunStatus,
     is_over: z.boolean(),
-    /** Null: there is no tmux, it is switched off, or the run has ended. */
+    /** Null: tmux is missing or switched off, or the run has ended. */
     session_name: z.string().nullable(),
-    /** How an ended run can be continued; null: it has not ended. */
+    /** How an ended run can be continued; null: the run has not ended. */
     goes_on_by: z.object({ reply: z.boolean(), take_over: z.boolean() }).nullable(),
   }),
   async run(call, { run: given }) {
@@ -181,7 +181,9 @@ export const openSession = operation({
   },
 });
 
-/** Opens a terminal window on the user's screen: on the running run, or on its chat after its end. Stops nothing. */
+/**
+ * Opens a terminal window on the user's screen: with the running run, or with its chat after its end. Stops nothing.
+ */
 export const openTerminal = operation({
   name: 'open_terminal',
   route: 'POST /runs/{run}/terminal',
@@ -207,7 +209,7 @@ export const openTerminal = operation({
   },
 });
 
-/** The terminal program for this caller, and the environment of its windows. */
+/** The terminal program for this caller, and the environment for its windows. */
 export async function terminalFor({ services, caller }: Pick<Call, 'services' | 'caller'>) {
   const env = await services.workspaces.environment(caller);
   return { env, ...services.terminals.find(env) };
@@ -218,6 +220,6 @@ export const attachCommandOf = ({ id, status }: Run): string =>
 
 const noTerminal = (run: Run, why: string, cause?: Error): SquadError =>
   new SquadError('TERMINAL_UNAVAILABLE', `No window was opened: ${why}`, {
-    suggestions: [`Type it in a terminal of your own: \`${attachCommandOf(run)}\`.`],
+    suggestions: [`Run this in a terminal of your own: \`${attachCommandOf(run)}\`.`],
     cause,
   });

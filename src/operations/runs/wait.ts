@@ -10,10 +10,12 @@ import { findRun } from './find-runs.ts';
 import { lastReview } from './run-work.ts';
 import { statusCounts } from './status-text.ts';
 
-/** Clients drop a call that is silent for too long; every client that was tested waits if it gets a heartbeat this often. */
+/**
+ * Clients drop a call that is silent for too long; every tested client keeps waiting with heartbeats at this interval.
+ */
 const HEARTBEAT_MS = 15_000;
 
-/** Waits for runs to end, with heartbeats, until `ms` are over (null: no limit) or the caller disconnects. */
+/** Waits for runs to end, with heartbeats, until `ms` have passed (null: no limit) or the caller disconnects. */
 export async function waitForEnds(call: Call, runs: Run[], ms: number | null): Promise<void> {
   const { services, signal } = call;
   const open = runs.filter(run => !isEnd(run.status));
@@ -38,13 +40,16 @@ export async function waitForEnds(call: Call, runs: Run[], ms: number | null): P
   }
 }
 
-/** Waits for the answer of one run, with heartbeats, or until the caller disconnects. Returns the run as it is then. */
+/**
+ * Waits for the answer of one run, with heartbeats, or until the caller disconnects. Returns the current state of the
+ * run.
+ */
 export async function waitForAnswer(call: Call, run: Run): Promise<Run> {
   const wait = () => call.services.runner.untilAnswered(run.id, call.signal);
   return (await withHeartbeat(call, () => statusCounts([run]), wait)) ?? run;
 }
 
-/** Sends this text as a heartbeat while something is waited for. */
+/** Sends this text as a heartbeat until the work has finished. */
 export async function withHeartbeat<T>(
   { progress }: Pick<Call, 'progress'>,
   text: () => string,
@@ -61,10 +66,10 @@ export async function withHeartbeat<T>(
   }
 }
 
-/** Longest wait that is recommended to a client. */
+/** Longest wait that is suggested to a client. */
 const MAX_ADVISED_SECONDS = 600;
 
-/** The call that continues to wait, with as many seconds as the client's own limit allows. */
+/** The call with which a client continues to wait, with as many seconds as its own limit allows. */
 export function waitingCall(
   id: { spawn_id: string } | { squad_id: string },
   ceilingMs?: number | null,
@@ -74,13 +79,13 @@ export function waitingCall(
   return `Call get_result ${JSON.stringify({ ...id, wait_seconds })} to go on waiting.`;
 }
 
-/** Under this key the inbox remembers which questions a waiting caller was notified of. */
+/** Key under which the inbox remembers which questions a waiting caller was notified of. */
 export const TOLD_USER = 'user';
 
 /**
- * Waits for runs to end, or for one of them to ask a question: the caller may have the answer, and the run does not continue
- * without it. Each question ends one wait: a caller who then waits again leaves it to somebody else. If the client can ask a
- * person meanwhile, only an unanswered question ends the wait.
+ * Waits for runs to end, or for one of them to ask a question: the caller may know the answer, and the run does not
+ * continue without it. Each question ends one wait only: a caller who waits again leaves it to somebody else. If the
+ * client can ask a person, only an unanswered question ends the wait.
  */
 export async function waitForEndsOrAsks(call: Call, runs: Run[], ms: number | null): Promise<void> {
   if (ms === 0) return;
@@ -109,7 +114,7 @@ export async function waitForEndsOrAsks(call: Call, runs: Run[], ms: number | nu
   }
 }
 
-/** Whether the question is closed, by the person at this client or by anybody else. */
+/** Whether the question was closed, by the person at this client or by anybody else. */
 async function answeredHere(call: Call, { id }: InboxItem, over: AbortSignal): Promise<boolean> {
   const { services, caller, askPerson } = call;
   const { inbox } = services;
@@ -122,7 +127,7 @@ async function answeredHere(call: Call, { id }: InboxItem, over: AbortSignal): P
   return settledBy(inbox, id, reply, caller.client).catch(() => false);
 }
 
-/** Whether the item is closed after the reply of the person at a client. */
+/** Whether the item is closed after a person at the client has replied. */
 export async function settledBy(
   inbox: Services['inbox'],
   id: InboxId,
@@ -139,10 +144,10 @@ export async function settledBy(
   }
 }
 
-/** Results have a size limit. */
+/** Maximum number of named runs, because results have a size limit. */
 const MAX_NAMED = 3;
 
-/** Describes what runs in review wait for. */
+/** Describes which reviews these runs wait for. */
 export async function waitingFor(
   services: Pick<Services, 'store' | 'reviews'>,
   runs: readonly Run[],
@@ -169,7 +174,10 @@ export interface EndedRun {
   event: Event | null;
 }
 
-/** Emits each of these runs as it ends: ended ones first, in the order of their ends. With `any` only the first. */
+/**
+ * Emits each of these runs when it ends: first those that have ended, in the order of their ends. With `any` only the
+ * first.
+ */
 export const waitForRuns = operation({
   name: 'wait_for_runs',
   route: 'POST /wait',

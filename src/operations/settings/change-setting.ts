@@ -15,7 +15,7 @@ export const changeSetting = operation({
     const known = Object.keys(HubSettings.shape);
     if (!known.includes(key))
       throw new SquadError('CONFIG_INVALID', `There is no setting ${key}`, {
-        suggestions: [didYouMean(key, known) ?? `There are ${known.join(', ')}.`],
+        suggestions: [didYouMean(key, known) ?? `Settings: ${known.join(', ')}.`],
       });
     const name = key as HubSettingKey;
     if (value !== null) check(name, value);
@@ -32,19 +32,19 @@ function check(key: HubSettingKey, value: string): void {
   if (parsed.success && value.trim() !== '') return;
   const why = parsed.error?.issues[0]?.message ?? 'it is empty';
   throw new SquadError('CONFIG_INVALID', `${key} cannot be ${JSON.stringify(value)}: ${why}`, {
-    suggestions: [`It is ${HubSettings.parse({})[key] ?? 'no limit'} unless set.`],
+    suggestions: [`Default: ${HubSettings.parse({})[key] ?? 'no limit'}.`],
   });
 }
 
 /**
- * Asked before a terminal changes what is trusted. The terminal shows and writes the files; the hub decides whether it may,
- * because it knows whether the terminal belongs to an agent.
+ * Checks whether a terminal may change which files are trusted. The terminal shows and writes the files; the hub
+ * decides, because it knows whether the terminal belongs to an agent.
  */
 export const changeTrust = operation({
   name: 'change_trust',
   route: 'POST /trust',
   input: z.strictObject({
-    /** Asks also which files runs of these roles would use if the user trusted them. */
+    /** Also return which files runs of these roles would use if the user trusted them. */
     roles: z.array(z.string()).max(1_000).optional(),
   }),
   output: z.object({ untrusted: z.array(z.string()) }),
@@ -56,7 +56,7 @@ export const changeTrust = operation({
 
 const MAX_NAMED = 5;
 
-/** Names settings of the repository that had no effect, so that nobody believes they had. */
+/** Names settings of the repository that have no effect, so that nobody relies on them. */
 export function untrustedConfigWarning(passedOver: readonly { key: string; file: string }[]): string[] {
   const all = [...new Set(passedOver.map(({ key, file }) => `${key} in ${file}`))];
   return all.length === 0

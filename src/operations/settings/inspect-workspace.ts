@@ -74,7 +74,7 @@ export const inspectWorkspace = operation({
   },
 });
 
-/** Without a model nothing can be tried: it decides which key is needed. */
+/** The native engine cannot be checked without a model, which decides which key is needed. */
 const MODEL_LATER = 'The model comes with each run or role, as in --model anthropic/….';
 
 async function chosenEngine(
@@ -88,7 +88,7 @@ async function chosenEngine(
   }
 }
 
-/** A turn that is never started: enough to see whether a command can be built and its program found. */
+/** A turn that is never started: enough to check whether a command can be built and its program found. */
 function sampleTurn(engine: Engine, files: RunFiles): Omit<TurnInput, 'cwd' | 'env'> {
   const runId = newRunId();
   return {
@@ -108,13 +108,13 @@ function sampleTurn(engine: Engine, files: RunFiles): Omit<TurnInput, 'cwd' | 'e
   };
 }
 
-/** Every agent CLI that Squad supports: its program, its version, and the limits it cannot enforce. */
+/** Every agent CLI that Squad supports: its program, its version, and the limits that it cannot enforce. */
 export const inspectEngines = operation({
   name: 'inspect_engines',
   route: 'GET /engines',
   agents: 'spawn',
   input: z.strictObject({
-    /** False: search for no program and start nothing. */
+    /** False: do not search for programs, and start none. */
     look: z.boolean().default(true),
   }),
   output: z.object({
@@ -122,13 +122,13 @@ export const inspectEngines = operation({
       z.object({
         id: z.string(),
         name: z.string(),
-        /** Null: not found. */
+        /** Null: the program was not found. */
         program: z.string().nullable(),
         version: z.string().nullable(),
         warning: z.string().nullable(),
         install: z.string(),
         login: z.string(),
-        /** Limits that only its instructions set. */
+        /** Limits that are only part of the instructions, not enforced. */
         advisory: z.array(z.string()),
       }),
     ),
@@ -153,7 +153,7 @@ export const inspectEngines = operation({
   },
 });
 
-/** The limits of a role, except those about cost. */
+/** Which limits of a role are not enforced, except those about cost. */
 function advisoryFor({ engines }: Services, { cli, program, version }: InstalledCli): string[] {
   const engine = engines.create({ kind: 'cli', cli, program, version });
   const asked = (['read', 'edit'] as const).flatMap(permission => {
@@ -169,7 +169,10 @@ function advisoryFor({ engines }: Services, { cli, program, version }: Installed
   return [...new Set(limits)];
 }
 
-/** Every workspace that has runs, most recently used first. Those whose folder is gone only while they have live runs. */
+/**
+ * Every workspace that has runs, most recently used first. A workspace whose folder is gone is listed only while it has
+ * live runs.
+ */
 export const listWorkspaces = operation({
   name: 'list_workspaces',
   route: 'GET /workspaces',
@@ -180,7 +183,7 @@ export const listWorkspaces = operation({
         path: z.string(),
         name: z.string(),
         runs: z.number(),
-        /** Runs that have not ended. */
+        /** Number of runs that have not ended. */
         live: z.number(),
         lastRunAt: z.number(),
       }),

@@ -16,13 +16,13 @@ import { startRuns } from '../runs/start-runs.ts';
 import { waitForAnswer } from '../runs/wait.ts';
 
 interface Ending {
-  /** Cancelled by its caller, by a hub that stops or by another client; null: unknown. */
+  /** Who cancelled the call: its caller, the hub when it stopped, or another client; null: unknown. */
   stoppedBy: 'caller' | 'hub' | { client: string } | null;
-  /** There is a conversation to read. */
+  /** True: there is a conversation to read. */
   hasConversation: boolean;
 }
 
-/** The error of a failed call for its caller: what happened, what to do about it, and where to read more. */
+/** The error of a failed call for its caller: what happened, the next step, and where to read more. */
 export function subagentFailure(run: Run, subagent: Subagent, end: Ending): SquadError {
   const { id, status } = run;
   const { code, message } = run.error ?? withoutError(run, subagent, end);
@@ -30,8 +30,8 @@ export function subagentFailure(run: Run, subagent: Subagent, end: Ending): Squa
     suggestions: [
       ...(NEXT[code]?.(subagent, run) ?? []),
       end.hasConversation
-        ? `\`squad conversation print ${shellWord(id)}\` shows what was said.`
-        : `\`squad log ${shellWord(id)}\` shows all of it.`,
+        ? `\`squad conversation print ${shellWord(id)}\` shows the conversation.`
+        : `\`squad log ${shellWord(id)}\` shows its whole output.`,
     ],
     details: { run_id: id, status },
   });
@@ -79,28 +79,31 @@ const MAX_INPUTS = 100;
 export const SubagentAnswer = z.object({
   run_id: z.string(),
   text: z.string(),
-  /** The value given to `final_answer`, which matches the schema; absent without a schema. */
+  /** The value given to `final_answer`, which matches the schema; absent if there is no schema. */
   structured: z.unknown().optional(),
 });
 export type SubagentAnswer = z.infer<typeof SubagentAnswer>;
 
 export interface SubagentPorts {
-  /** Unrestricted: what was started for a call is stopped with it, whoever called. */
+  /** Unrestricted services: everything that was started for a call is stopped with it, whoever the caller is. */
   services: Services;
-  /** Fires when the hub stops, which ends all calls. */
+  /** Aborted when the hub stops, which ends all calls. */
   stopping: AbortSignal;
-  /** Names of the callers around this call, outermost first. */
+  /** Names of the callers of this call, outermost first. */
   line(): Promise<string[]>;
-  /** Resolves when the servers of a run are gone. */
+  /** Resolves when the servers of a run have stopped. */
   serversGone(id: RunId): Promise<void>;
-  /** Reports cleanup that may outlast the reply: the servers of the run, and of subagents that it called. */
+  /**
+   * Called with cleanup that may take longer than the reply: stopping the servers of the run, and of subagents that it
+   * called.
+   */
   onLeaving(isGone: Promise<unknown>): void;
 }
 
-/** A subagent may be among the servers of another subagent's file. */
+/** Agents may call it, because a subagent may be among the servers of another subagent's file. */
 export const RUN_SUBAGENT = { name: 'run_subagent', agents: 'subagent' } as const satisfies Action;
 
-/** A subagent as an operation: a prompt in, its answer out. One call is one run, and ends with its caller. */
+/** A subagent as an operation: takes a prompt, returns the answer. One call is one run, and ends with its caller. */
 export function runSubagent(subagent: Subagent, ports: SubagentPorts): Operation {
   return operation({
     ...RUN_SUBAGENT,
@@ -142,7 +145,7 @@ function requestFor(subagent: Subagent, prompt: string, inputs: string[], direct
   };
 }
 
-/** The spawn limit would refuse it too, but could not say who calls whom. */
+/** Checked here, because the spawn limit would refuse it too, but could not name the callers. */
 async function refuseDepth(
   { services, caller }: Call,
   { name }: Subagent,
@@ -153,17 +156,20 @@ async function refuseDepth(
   if (depth <= deepest) return;
   throw new SquadError(
     'DEPTH_LIMIT',
-    `This run would be ${depth} levels deep, and limits.depth is ${deepest}: ${[...(await line()), name].join(' → ')}`,
+    `This run would be nested ${depth} levels deep; the limit is ${deepest} (limits.depth): ${[...(await line()), name].join(' → ')}`,
     {
       suggestions: [
-        'If one of them calls itself, remove it from its own mcpServers.',
+        'If a subagent calls itself, remove it from the mcpServers of its own file.',
         `If this depth is intended: \`squad config set limits.depth ${depth}\`.`,
       ],
     },
   );
 }
 
-/** A client that was started in the home folder or at the root of the file system is in no project; then the file's folder is the workspace. */
+/**
+ * A client that was started in the home folder or at the root of the file system is in no project; then the folder of
+ * the subagent file is the workspace.
+ */
 async function workspaceOf({ services, caller }: Call, { file }: Subagent): Promise<Workspace> {
   const { workspaces } = services;
   return workspaces.open(caller).catch(thrown => {
@@ -172,13 +178,16 @@ async function workspaceOf({ services, caller }: Call, { file }: Subagent): Prom
   });
 }
 
-/** Nobody waits for the run any more. Resolves when it and all that it started are gone. */
+/** Stops a run that nobody waits for. Resolves when the run and everything it started are gone. */
 async function stop(run: Run, ports: SubagentPorts): Promise<void> {
   const { below } = await stopRunsAndWait(ports.services, [run], null, stopped => untilEnded(stopped, ports));
   await untilGone([run, ...below.map(stopped => stopped.run)], ports);
 }
 
-/** The answer is sent. Resolves when the servers of the run are gone, and those of subagents that it called. */
+/**
+ * Called after the answer was sent. Resolves when the servers of the run have stopped, and those of subagents that it
+ * called.
+ */
 async function leave(run: Run, ports: SubagentPorts): Promise<void> {
   await untilGone([run], ports);
   const below = await descendantsOf(ports.services.store, run.id);

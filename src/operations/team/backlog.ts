@@ -4,7 +4,7 @@ import { SquadError } from '../../schema/error.ts';
 import { operation } from '../operation.ts';
 
 const Item = z.object({
-  /** From 1, in the order of the file; for edit_backlog. */
+  /** Number of the item, from 1, in the order of the file; used by edit_backlog. */
   number: z.number(),
   ...BacklogItem.shape,
 });
@@ -18,7 +18,7 @@ export const listBacklog = operation({
   output: z.object({
     groups: z.array(BacklogGroup.extend({ items: z.array(Item) })),
     notes: z.array(z.string()),
-    /** Changes with the file. */
+    /** Changes whenever the file changes. */
     revision: z.string(),
   }),
   async run({ services, caller }) {
@@ -42,16 +42,16 @@ const ItemNumber = z.number().int().min(1);
 
 const EditInput = z.strictObject({
   action: z.enum(['add', 'done', 'reopen', 'move', 'up', 'down']),
-  /** From list_backlog; for everything but `add`. */
+  /** Number from list_backlog; for every action except `add`. */
   number: ItemNumber.optional(),
-  /** For `move`: the item that it is put before. */
+  /** For `move`: the item before which it is put. */
   before: ItemNumber.optional(),
-  /** For `add`; tags such as [P1] and (#12) may be in it. */
+  /** For `add`: the title, which may contain tags such as [P1] and (#12). */
   title: z.string().max(MAX_TITLE_LENGTH).optional(),
   owner: z.string().regex(OWNER, 'is a name of letters, digits, dots, dashes').optional(),
-  /** For `add`: the heading. Default: the first with an open item. */
+  /** For `add`: the heading (default: the first heading with an open item). */
   under: z.string().max(200).optional(),
-  /** From list_backlog: the change is refused if the file has changed since. */
+  /** Revision from list_backlog: the change is refused if the file has changed since. */
   revision: z.string().optional(),
 });
 
@@ -61,7 +61,7 @@ export const editBacklog = operation({
   route: 'POST /backlog',
   input: EditInput,
   output: z.object({
-    /** After the change. */
+    /** Number of the item after the change. */
     number: z.number(),
     title: z.string(),
   }),
@@ -87,5 +87,7 @@ function editOf({
 
 function given<T>(value: T | undefined, name: string, action: string): T {
   if (value !== undefined) return value;
-  throw new SquadError('INVALID_INPUT', `${action} needs ${name}`);
+  throw new SquadError('INVALID_INPUT', `The action "${action}" needs "${name}"`, {
+    suggestions: [`Send "${name}" with the request.`],
+  });
 }

@@ -13,10 +13,10 @@ import { findRun } from '../runs/find-runs.ts';
 import { RESULT_LIMIT } from '../runs/run-result.ts';
 
 interface FoundDecisions {
-  /** Best first. */
+  /** Matches, best first. */
   found: { decision: Decision; snippet: string; score: number }[];
   total: number;
-  /** Problems of the files, and how the query was read. */
+  /** Problems of the files, and remarks on how the query was read. */
   notes: string[];
 }
 
@@ -46,7 +46,7 @@ export async function searchDecisions(
   return { found, total: result.total, notes: [...(result.total > 0 ? HOW[result.match] : []), ...notes] };
 }
 
-/** One at a time: a thousand decisions at once would block the hub. */
+/** Yields one at a time: converting a thousand decisions at once would block the hub. */
 function* documentsOf(decisions: readonly Decision[]): Iterable<TextDocument> {
   for (const { id, title, by, text } of decisions) yield { id, title, author: by, text: withoutMarkup(text) };
 }
@@ -60,7 +60,7 @@ function beyondTitle(snippet: string, { title, what, text }: Decision): string {
   return body !== '' && oneLine(title, MAX_LENGTH.title).includes(found) ? body : snippet;
 }
 
-/** All decisions, newest first; those a search finds, best first; or the one with an id. */
+/** All decisions, newest first; the matches of a search, best first; or the one with an id. */
 export const listDecisions = operation({
   name: 'list_decisions',
   route: 'GET /decisions',
@@ -78,7 +78,10 @@ export const listDecisions = operation({
   async run({ services, caller }, { id, search, limit }) {
     if (search?.trim() === '')
       throw new SquadError('INVALID_INPUT', 'The search is empty', {
-        suggestions: ['squad decisions --search WORDS', 'squad decisions   lists all of them'],
+        suggestions: [
+          '`squad decisions --search WORDS` searches the decisions.',
+          '`squad decisions` lists all of them.',
+        ],
       });
     if (search !== undefined) {
       const { found, total, notes } = await searchDecisions(services, caller, search, limit);
@@ -91,7 +94,7 @@ export const listDecisions = operation({
   },
 });
 
-/** By its id or a unique prefix of it. */
+/** Finds a decision by its id or a unique prefix. */
 function named(decisions: readonly Decision[], given: string): Decision {
   const wanted = given.startsWith('d-') ? given : `d-${given}`;
   const exact = decisions.find(({ id }) => id === wanted);
@@ -164,7 +167,7 @@ export const decisionSearch = operation({
   },
 });
 
-/** Longer text is refused, not cut: a decision must not lose its end. */
+/** Longer text is refused instead of cut, because a decision must not lose its end. */
 const MAX_RECORDED_LENGTH = { title: 200, text: 8_000 };
 
 export const decisionRecord = operation({
@@ -194,7 +197,7 @@ export const decisionRecord = operation({
   },
 });
 
-/** The author as Squad knows it, never as the caller says. */
+/** The author as Squad knows it, not as the caller claims. */
 async function authorOf({ services, caller }: Call): Promise<{ by: string; author: string }> {
   if (!caller.parent)
     return { by: caller.client === null ? 'the user' : `the user (${caller.client})`, author: 'user' };

@@ -9,17 +9,17 @@ import { withCurrentUsage } from '../cost/cost-report.ts';
 import { operation, type Services } from '../operation.ts';
 import { currentRun, findRun } from '../runs/find-runs.ts';
 
-/** On the roster, with a folder in `agents/`, or a role of the workspace. */
+/** A member of the roster, an agent with a folder in `agents/`, or a role of the workspace. */
 export interface Teammate extends TeamAgent {
   member: Member | null;
 }
 
-/** The roster first, in its order. */
+/** Members of the roster first, in its order. */
 export async function teammates({ team, roles }: Workspace): Promise<Teammate[]> {
   const [{ members }, agents, known] = await Promise.all([
     team.roster(),
     team.agents(),
-    // Errors of roles are reported where roles are listed.
+    // Ignored here, because errors of roles are reported where roles are listed.
     roles().catch(() => []),
   ]);
   const found = new Map<string, Teammate>();
@@ -34,7 +34,7 @@ export async function teammates({ team, roles }: Workspace): Promise<Teammate[]>
   return [...found.values()];
 }
 
-/** A role and a member of the roster are the same if their names are. */
+/** A role and a member of the roster with the same name are the same. */
 const isRunOf = ({ roleId }: Pick<Run, 'roleId'>, name: string): boolean =>
   roleId !== null && roleId.toLowerCase() === name.toLowerCase();
 
@@ -51,7 +51,7 @@ export function runCounts({ runner }: Pick<Services, 'runner'>, workspace: strin
 const MAX_SEARCHED = 500;
 const MAX_RECENT = 5;
 
-/** A member's live and latest runs. An agent sees only their states, not their tasks, which may not concern it. */
+/** A member's live and latest runs. An agent sees only their states, not their tasks. */
 export async function agentStatus(
   { store, runner }: Services,
   caller: Caller,
@@ -87,7 +87,7 @@ const iso = (moment: number | null): string | null =>
 
 const MAX_OF_SQUAD = 1_000;
 
-/** Time, tokens and cost of all runs of today and of this workspace; for an agent, of its own run and its squad. */
+/** Time, tokens and cost of today's runs and of those of this workspace; for an agent, of its own run and its squad. */
 export async function teamMetrics(services: Services, caller: Caller, workspace: string) {
   const { store, clock } = services;
   const now = clock.now();

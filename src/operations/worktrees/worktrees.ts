@@ -13,15 +13,15 @@ import { currentRun, findRun } from '../runs/find-runs.ts';
 export interface TreeRun {
   run: Run;
   worktree: Worktree;
-  /** The repository's name; the folder it was forked from if the repository is gone. */
+  /** Name of the repository; the folder it was forked from if the repository is gone. */
   repository: string;
 }
 
 const ALL_RUNS = 1_000_000;
 
 /**
- * Runs with a work tree of the repository that a folder is in, whatever folder or checkout they were started from. For a folder
- * outside any repository, runs that were started there. Newest first.
+ * Runs with a work tree of the repository that contains this folder, whichever checkout they were started from. For a
+ * folder outside any repository, runs that were started there. Newest first.
  */
 export async function runsOfRepository(
   services: Pick<Services, 'store' | 'runner' | 'worktrees'>,
@@ -54,11 +54,14 @@ async function runsWithTrees({
 
 interface KnownWorktree {
   worktree: Worktree;
-  /** Runs that use it, the one it was made for first. */
+  /** Runs that use the work tree, first the one it was created for. */
   runs: Run[];
 }
 
-/** Work trees of runs that exist, are needed again, or were deleted by somebody else: of the repository around a folder, or of all. Newest first. */
+/**
+ * Work trees of runs that exist, are needed again, or were deleted by somebody else: those of the repository around a
+ * folder, or all. Newest first.
+ */
 async function knownWorktrees(services: UserServices, folder?: string): Promise<KnownWorktree[]> {
   const found = await (folder === undefined ? runsWithTrees(services) : runsOfRepository(services, folder));
   const byPath = Map.groupBy(
@@ -76,11 +79,11 @@ async function knownWorktrees(services: UserServices, folder?: string): Promise<
   return known;
 }
 
-/** The run's work tree, if it would be in that list; null: the run has none, or none any more. */
+/** The run's work tree, if `knownWorktrees` would list it; null: the run has none, or has none any more. */
 export async function knownWorktreeOf(services: UserServices, run: Run): Promise<KnownWorktree | null> {
   const { worktree, lineageId } = run;
   if (worktree === null) return null;
-  // A reply continues in the work tree of the run before, and shares its lineage.
+  // A reply continues in the work tree of the previous run, and has the same lineage.
   const rows = await services.store.runs({ lineageId, hasWorktree: true, limit: ALL_RUNS });
   const sharing = rows.filter(each => each.worktree?.path === worktree.path).toReversed();
   const runs = await Promise.all(sharing.map(row => currentRun(services, row)));
@@ -90,7 +93,7 @@ export async function knownWorktreeOf(services: UserServices, run: Run): Promise
   return isKnown ? { worktree, runs } : null;
 }
 
-/** Folders that belong to no run and no open intent. */
+/** Folders that belong to no run and to no open intent. */
 async function unknownFolders({ store, worktrees }: UserServices): Promise<string[]> {
   const [rows, intents] = await Promise.all([
     store.runs({ hasWorktree: true, limit: ALL_RUNS }),
@@ -100,7 +103,7 @@ async function unknownFolders({ store, worktrees }: UserServices): Promise<strin
   return worktrees.strays([...rows.map(run => run.worktree!), ...trees]);
 }
 
-/** Whether its last event says that it was made, not that it was removed. */
+/** Whether the last event about the work tree says that it was created, not that it was removed. */
 async function wasMade({ store }: UserServices, runs: Run[]): Promise<boolean> {
   const types = ['worktree.made', 'worktree.removed'] as const;
   const last = await Promise.all(
@@ -112,20 +115,20 @@ async function wasMade({ store }: UserServices, runs: Run[]): Promise<boolean> {
 const isWorktree = (value: unknown): value is Worktree =>
   typeof value === 'object' && value !== null && 'path' in value && 'branch' in value;
 
-/** Each takes a handful of git processes. */
+/** Limited, because each needs several git processes. */
 const AT_ONCE = 4;
 
 export const ListedWorktree = z.object({
   ...Worktree.shape,
-  /** Runs that use it, the one it was made for first. */
+  /** Runs that use the work tree, first the one it was created for. */
   runs: z.array(
     z.object({ id: RunId, name: z.string(), status: z.enum([...RunStatus.options, 'needs_you']) }),
   ),
   ...WorktreeState.omit({ error: true }).shape,
   trouble: z.string().nullable(),
-  /** Null unless asked for. */
+  /** Disk usage; null unless requested. */
   bytes: z.number().nullable(),
-  /** Decision of pruning about it, with its reason. */
+  /** What pruning would do with the work tree, and why. */
   prune: z.enum(['remove', 'keep']),
   why: z.string(),
 });
@@ -137,7 +140,7 @@ export const listWorktrees = operation({
   input: z.strictObject({ workspace: z.string().optional(), disk: z.boolean().default(false) }),
   output: z.object({
     worktrees: z.array(ListedWorktree),
-    /** Folders where work trees are kept that no run is known for. */
+    /** Folders in the place of work trees that belong to no known run. */
     strays: z.array(z.string()),
   }),
   async run({ services }, { workspace, disk }) {
@@ -195,7 +198,7 @@ const Pruned = z.object({
   runIds: z.array(RunId),
   removed: z.boolean(),
   why: z.string(),
-  /** Holds the work that was not committed. */
+  /** Ref with the uncommitted work; null: there was none. */
   savedRef: z.string().nullable(),
   branchIsGone: z.boolean(),
 });
@@ -207,14 +210,14 @@ export const pruneWorktrees = operation({
   route: 'POST /worktrees/prune',
   input: z.strictObject({
     workspace: z.string().optional(),
-    /** Only the work trees of these runs, whatever they hold. */
+    /** Remove only the work trees of these runs, whatever they contain. */
     ids: z.array(z.string().min(1)).max(1000).optional(),
     dryRun: z.boolean().default(false),
-    /** Copies large files that are not committed into the repository, instead of keeping their work tree. */
+    /** Copy large uncommitted files into the repository, instead of keeping their work tree. */
     saveLarge: z.boolean().default(false),
   }),
   output: z.object({
-    /** On a dry run, `removed` says what would be removed. */
+    /** On a dry run, `removed` means that the work tree would be removed. */
     worktrees: z.array(Pruned),
     dryRun: z.boolean(),
   }),

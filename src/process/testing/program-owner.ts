@@ -1,4 +1,8 @@
-/** A process for tests that kill it: runs one program of each kind that does not end by itself. Its argument: a folder for their pids. */
+/**
+ * A process for tests that kill it: runs one program of each kind that does not end by itself. Its argument: a folder for their
+ * pids, and for `ready` once all of them run and are known to the reaper.
+ */
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runHook } from '../programs/run-hook.ts';
 import { runLogged } from '../programs/run-logged.ts';
@@ -18,6 +22,13 @@ const locker = ['/bin/sh', '-c', 'trap "rm lock; exit" TERM; touch lock; sleep 6
   string,
   ...string[],
 ];
+
+// Another turn than the one that starts and registers them.
+const waiting = setInterval(() => {
+  if (!['lock', 'program', 'hook', 'logged'].every(name => existsSync(join(cwd, name)))) return;
+  clearInterval(waiting);
+  writeFileSync(join(cwd, 'ready'), '');
+}, 10);
 
 await Promise.all([
   runProgram({ ...base, argv: locker, maxBytes: 1000 }),

@@ -3,11 +3,11 @@ import { dirname, resolve } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { sqliteFailure } from './failure.ts';
 
-/** Only for the user's own eyes: tasks and answers are in it. A file or folder that was there keeps its mode. */
+/** Readable only by the user, because tasks and answers are in it. An existing file or folder keeps its mode. */
 export function makeFile(file: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   try {
-    // Never opens a file that exists: closing it again would drop every lock this process holds on it.
+    // Never opens an existing file: closing it again would drop every lock that this process holds on it.
     closeSync(openSync(file, 'wx', 0o600));
   } catch (thrown) {
     if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown;
@@ -19,8 +19,9 @@ export interface Lock {
 }
 
 /**
- * Takes a lock that the kernel releases when its holder dies in any way. Returns null while another process holds it.
- * The process that holds it must not open the file elsewhere: closing any handle on it would release the lock.
+ * Takes a lock that the kernel releases when the process dies in any way. Returns null while another process holds the
+ * lock. The process that holds it must not open the file elsewhere, because closing any handle on it would release the
+ * lock.
  */
 export function takeLock(file: string): Lock | null {
   const path = resolve(file);
@@ -28,7 +29,8 @@ export function takeLock(file: string): Lock | null {
   try {
     makeFile(path);
     handle = new BetterSqlite3(path, { timeout: 0 });
-    // Not `begin exclusive`: two processes that try at the same moment can block each other, and then neither gets it.
+    // Not `begin exclusive`: two processes that try at the same moment can block each other, and then neither gets the
+    // lock.
     handle.exec('begin immediate');
     const held = handle;
     return { release: () => void held.close() };

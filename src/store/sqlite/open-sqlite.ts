@@ -19,7 +19,7 @@ import { makeFile } from './lock.ts';
 import { preparedOnce } from './prepared.ts';
 import { ReportThread, ThreadDriver } from './report-thread.ts';
 
-/** Runs for every event, so it bypasses Kysely and is prepared once. */
+/** Runs for every event, so the statement bypasses Kysely and is prepared once. */
 function appender(handle: BetterSqlite3.Database): (events: NewEventRow[]) => number[] {
   let insert: BetterSqlite3.Statement<NewEventRow> | undefined;
   return events => {
@@ -47,12 +47,13 @@ class ImmediateDriver extends SqliteDriver {
     this.#handle = handle;
   }
 
-  // A transaction that starts as a reader and then writes fails at once if another process wrote meanwhile.
+  // Starts as a writer: a transaction that starts as a reader and then writes fails at once if another process wrote in
+  // between.
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
     await connection.executeQuery(CompiledQuery.raw('begin immediate'));
   }
 
-  // SQLite rolls back by itself after a full disk and some other errors.
+  // SQLite has already rolled back after a full disk and some other errors.
   override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
     if (this.#handle.inTransaction) await super.rollbackTransaction(connection);
   }
@@ -74,7 +75,7 @@ interface Head {
  */
 function probe(file: string, busyMs: number): 'new' | 'ours' {
   const log = size(`${file}-wal`);
-  // SQLite would treat this as a new database and delete the -wal file, which may hold everything.
+  // SQLite would treat an empty file as a new database and delete the -wal file, which may contain all data.
   if (size(file) === 0 && log > 0) throw corrupt(file, 'it is empty, but its -wal file has changes').error;
 
   const { owner, tables, page } = readHead(file, busyMs);
@@ -108,12 +109,15 @@ const notOurs = (file: string): SquadError =>
     suggestions: ['Set MCP_DATABASE_PATH to a separate file, or unset it.'],
   });
 
-/** The driver blocks the event loop while it waits, so `withRetry` does the real waiting. */
+/** The busy timeout is short: the driver blocks the event loop while it waits, so `withRetry` does the real waiting. */
 const BUSY_TIMEOUT_MS = 5;
 /** Disk space that the -wal file may keep after a burst of writes. */
 const WAL_KEPT_BYTES = 16 * 1024 * 1024;
 
-/** Reports over more runs are read in a thread. With fewer they take milliseconds, and the thread takes longer to start. */
+/**
+ * Above this number of runs, reports are read in a thread. Below it they take milliseconds, and starting the thread
+ * takes longer.
+ */
 const MAX_INLINE_RUNS = 5_000;
 
 /** Opens or creates the file and checks that it belongs to Squad and is intact. Does not create tables; see `migrate`. */
@@ -142,7 +146,7 @@ function backendOn(handle: BetterSqlite3.Database, file: string, maxInline: numb
   const append = appender(handle);
   return {
     db,
-    // The number of the last row is at least the number of rows, and found at once.
+    // A cheap estimate: the number of the last row is at least the number of rows, and reading it needs no scan.
     reports: () =>
       Number(handle.prepare('select max(rowid) from runs').pluck().get() ?? 0) > maxInline ? reports : db,
     append: async (_trx, events) => append(events),

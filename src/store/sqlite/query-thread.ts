@@ -14,13 +14,13 @@ export type ThreadRows = { id: number } & ({ rows: unknown[] } | { error: string
 /** Where cores are scarce, the hub's own thread and agents that start come first. */
 const NICENESS = 5;
 
-/** Small: reports read each page once, and the system's cache has it. */
+/** A small cache: reports read each page once, and the operating system caches the file. */
 const CACHE_KIB = 4 * 1024;
 
 // Linux has a priority for each thread; elsewhere it would be that of the whole hub.
 if (process.platform === 'linux') setPriority(Math.max(getPriority(), NICENESS));
 
-/** The thread that reports read the database in, with a connection of its own: see `ReportThread`. */
+/** The thread in which reports read the database, with a separate connection; see `ReportThread`. */
 const handle = new BetterSqlite3(workerData as string, { readonly: true, fileMustExist: true });
 handle.pragma(`cache_size = -${CACHE_KIB}`);
 const prepare = preparedOnce(handle);

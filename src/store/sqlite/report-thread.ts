@@ -5,7 +5,7 @@ import { type CompiledQuery, type DatabaseConnection, type Driver, DummyDriver }
 import type { ThreadQuery, ThreadRows } from './query-thread.ts';
 
 const IDLE_MS = 10_000;
-/** Rows of one answer, many times over. */
+/** Heap limit of the thread: many times the size of one answer. */
 const MAX_HEAP_MB = 128;
 
 interface Waiting {
@@ -13,7 +13,10 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** Runs queries in a thread, on a connection of its own, so that nobody else waits for them. It starts when it is needed and ends when idle. */
+/**
+ * Runs queries in a thread with a separate connection, so that nothing else waits for them. The thread starts when it
+ * is needed and ends when idle.
+ */
 export class ReportThread {
   readonly #file: string;
   readonly #waiting = new Map<number, Waiting>();
@@ -44,7 +47,7 @@ export class ReportThread {
   }
 
   #start(): Worker {
-    // Sources run as they are; the bundles are in one folder.
+    // From source, the file is next to this one; in a build, all bundles are in one folder.
     const script = import.meta.url
       ? new URL('./query-thread.ts', import.meta.url)
       : join(__dirname, 'query-thread.cjs');
@@ -61,7 +64,7 @@ export class ReportThread {
       else waiting?.reject(new BetterSqlite3.SqliteError(reply.error, reply.code));
       if (this.#waiting.size === 0) this.#rest();
     });
-    // The queries of a broken thread fail; the next one gets a new thread.
+    // The queries of a broken thread fail; the next query gets a new thread.
     const broken = (error: Error) => {
       if (this.#thread === thread) this.#thread = null;
       for (const { reject } of this.#waiting.values()) reject(error);
@@ -78,7 +81,7 @@ export class ReportThread {
   }
 }
 
-/** Each query for itself: the thread reads only, and what it reads in one statement belongs together. */
+/** No transaction around several queries: the thread only reads, and one statement reads a consistent state. */
 export class ThreadDriver extends DummyDriver implements Driver {
   readonly #thread: ReportThread;
 

@@ -18,7 +18,7 @@ import {
 
 type Row = Record<string, unknown>;
 
-/** Throw for an unreadable row. */
+/** These throw for an unreadable row. */
 const CHECKS: { [Table in keyof Tables]?: (row: never) => unknown } = {
   squads: (row: Parameters<typeof rowToSquad>[0]) => Squad.parse(rowToSquad(row)),
   runs: (row: Parameters<typeof rowToRun>[0]) => Run.parse(rowToRun(row)),
@@ -32,7 +32,7 @@ const CHECKS: { [Table in keyof Tables]?: (row: never) => unknown } = {
   tool_pins: rowToPin,
 };
 
-/** Written by triggers as runs are copied. */
+/** Not copied: triggers fill these tables as runs are copied. */
 const COUNTED: readonly string[] = ['run_counts', 'spending'] satisfies (keyof Tables)[];
 
 /** Copies every readable row of a damaged database into a new, migrated one. Never writes to the damaged one. */
@@ -72,13 +72,13 @@ function copyTable(source: BetterSqlite3.Database, target: BetterSqlite3.Databas
     `insert or ignore into "${table}" (${columns}) values (${shared.map(() => '?').join(', ')})`,
   );
   const check = CHECKS[table as keyof Tables] as ((row: Row) => unknown) | undefined;
-  // Read from the beginning up to the damage, then from the end back to it.
+  // Reads from the beginning up to the damage, then from the end back to it.
   for (const order of ['asc', 'desc']) {
     const isWhole = scan(source, `select ${columns} from "${table}" order by rowid ${order}`, row => {
       try {
         check?.(row);
       } catch {
-        return; // restored from the run folder later, if it has a record
+        return; // restored from the run folder later, if the folder has a record
       }
       insert.run(shared.map(name => row[name]));
     });

@@ -22,22 +22,22 @@ function searchTerms(query: string): string[] {
 }
 
 const MAX_KEYS = 8;
-/** Per index. */
+/** Limits of one index. */
 const MAX_DOCUMENTS = 20_000;
 const MAX_LENGTH = 8 * 1024 * 1024;
 const MAX_DOCUMENT_LENGTH = 256 * 1024;
-/** Indexed before the event loop gets a turn. */
+/** Number of documents that are indexed before the event loop gets a turn. */
 const BATCH = { documents: 200, length: 128 * 1024 };
 const SNIPPET_WORDS = 28;
 const SNIPPET_LENGTH = 240;
 const MAX_PART_LENGTH = 200;
-/** Of title, author and text. */
+/** Weights of title, author and text in the ranking. */
 const WEIGHTS = '8.0, 3.0, 1.0';
 
 /** Full text search in memory: one index per key, rebuilt when its documents have changed. */
 export function createTextSearch(): TextSearch & { close(): void } {
   const indexes = new Map<string, { revision: string; database: BetterSqlite3.Database }>();
-  /** Indexes being built. Concurrent requests for the same one wait for it. */
+  /** Indexes being built. Concurrent requests for the same index wait for it. */
   const coming = new Map<string, Promise<void>>();
   const drop = (key: string) => {
     indexes.get(key)?.database.close();
@@ -94,7 +94,7 @@ async function indexOf(documents: () => Iterable<TextDocument>): Promise<BetterS
   return database;
 }
 
-/** Up to the limits of one index. */
+/** Takes documents up to the limits of one index. */
 function* batchesOf(documents: Iterable<TextDocument>): Iterable<TextDocument[]> {
   let batch: TextDocument[] = [];
   let [count, length, ofBatch] = [0, 0, 0];
@@ -137,7 +137,7 @@ function ranked(
   return { hits, total };
 }
 
-/** For queries without FTS5 words: part of a word, punctuation, a script without spaces. */
+/** Substring search, for queries without FTS5 words: part of a word, punctuation, a script without spaces. */
 function holding(
   database: BetterSqlite3.Database,
   part: string,

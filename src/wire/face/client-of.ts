@@ -4,9 +4,9 @@ import type { Call, LogMessage } from './face.ts';
 /** The client behind one call, for code that must ask it something before it can answer. */
 export interface ClientOfCall {
   capabilities: Readonly<Record<string, unknown>>;
-  /** For sampling, elicitation and roots. Rejects if the client has not declared the capability. */
+  /** Sends a sampling, elicitation or roots request. Rejects if the client has not declared the capability. */
   ask(method: string, params: Record<string, unknown>, signal: AbortSignal): Promise<Record<string, unknown>>;
-  /** Sends log messages at or above the level that the client chose. Other notifications are dropped. */
+  /** Sends log messages at or above the level that the client set. Other notifications are dropped. */
   tell(method: string, params: Record<string, unknown>): void;
 }
 
@@ -16,10 +16,13 @@ const QUESTIONS = {
   'roots/list': 'roots',
 } as const;
 
-/** A person may have to answer. The caller can abort sooner with its signal. */
+/** Long timeout, because a person may have to answer. The caller can abort sooner with its signal. */
 const ANSWER_TIMEOUT_MS = 30 * 60_000;
 
-/** Null for modern clients: they get questions in the result. Questions to legacy clients are sent on the call's own stream. */
+/**
+ * Null for modern clients: they get questions in the result. Questions to legacy clients are sent on the stream of the
+ * call.
+ */
 export function clientOf(call: Call): ClientOfCall | null {
   if (call.era === 'modern') return null;
   const { mcpReq } = call.raw;
@@ -45,27 +48,27 @@ const isQuestion = (method: string): method is keyof typeof QUESTIONS => Object.
 /** How long a client waits for the result of one tool call. */
 interface ClientTimeouts {
   name: RegExp;
-  /** Null: no limit while progress arrives. */
+  /** Null: no limit as long as progress arrives. */
   withProgress: number | null;
   silent: number;
   silentHttp?: number;
 }
 
 const SECOND = 1000;
-/** Most clients use an SDK that gives up after 60 seconds and ignores progress. */
+/** Most clients use an SDK that gives up on a call after 60 seconds and ignores progress. */
 const UNKNOWN = 45 * SECOND;
 
 const CLIENTS: ClientTimeouts[] = [
-  // Ends a silent call after 30 minutes; over HTTP after 60 seconds without a first byte of the answer.
+  // This client ends a silent call after 30 minutes; over HTTP after 60 seconds without a first byte of the answer.
   { name: /^claude[- ]code\b/i, withProgress: null, silent: 1620 * SECOND, silentHttp: UNKNOWN },
   { name: /^codex\b/i, withProgress: 270 * SECOND, silent: 270 * SECOND },
   { name: /^gemini-cli\b/i, withProgress: 540 * SECOND, silent: 540 * SECOND },
-  // Two limits: 600 seconds in all, and 300 seconds without progress.
+  // This client has two limits: 600 seconds in total, and 300 seconds without progress.
   { name: /^qwen-(cli|code)\b/i, withProgress: 540 * SECOND, silent: 270 * SECOND },
   // Copilots of other hosts (JetBrains, Xcode) have other names and unknown timeouts.
   { name: /^(github-copilot-(developer|cli)|copilot-cli)\b/i, withProgress: null, silent: 162 * SECOND },
   { name: /^opencode\b/i, withProgress: null, silent: UNKNOWN },
-  // The Inspector waits as long as progress arrives; before version 2 it gave up after 60 seconds even so.
+  // The MCP Inspector waits as long as progress arrives; before version 2 it gave up after 60 seconds regardless.
   { name: /^mcp-inspector\b/i, withProgress: null, silent: UNKNOWN },
   { name: /^inspector-(client|cli)\b/i, withProgress: 54 * SECOND, silent: UNKNOWN },
 ];
@@ -76,11 +79,11 @@ export interface Waiter {
   transport: 'stream' | 'http';
   /** Whether the client asked for progress; otherwise it gets no heartbeats. */
   wantsProgress: boolean;
-  /** `MCP_TOOL_TIMEOUT` of the client's environment: a hard limit in milliseconds that the user chose. */
+  /** `MCP_TOOL_TIMEOUT` in the client's environment: a hard limit in milliseconds, set by the user. */
   toolTimeout?: string;
 }
 
-/** Milliseconds within which a call must answer; null if heartbeats are enough. */
+/** Milliseconds within which a call must be answered; null if heartbeats are enough to keep it open. */
 export function waitCeilingMs(waiter: Waiter): number | null {
   const chosen = Number(waiter.toolTimeout);
   if (waiter.toolTimeout?.trim() && Number.isFinite(chosen) && chosen > 0) return Math.floor(chosen * 0.9);

@@ -26,10 +26,16 @@ import {
 } from './protocol-errors.ts';
 import { readableResult, renderedResult, toolsOfEra } from './tool-result.ts';
 
-/** The one client of a server. Notices that cannot be delivered are dropped: they only say that something changed. */
+/**
+ * The only client of a server. Notifications that cannot be delivered are dropped: they only say that something
+ * changed.
+ */
 export function audienceOf(server: FaceServer): Audience {
   const isModern = () => server.era === 'modern';
-  /** A legacy client gets notices only after the handshake. A modern client subscribes to them on a stream of its own. */
+  /**
+   * A legacy client gets notifications only after the handshake. A modern client subscribes to them with a separate
+   * stream.
+   */
   const tell = (wanted: boolean | undefined, notice: () => Promise<void>) => {
     if (wanted && (isModern() || server.getClientVersion())) notice().catch(() => {});
   };
@@ -49,7 +55,7 @@ export function audienceOf(server: FaceServer): Audience {
   };
 }
 
-/** Sends to every audience that is present at that moment. */
+/** Sends to every audience that is connected at that moment. */
 export function everyone(present: () => Iterable<Audience>): Audience {
   const all = (tell: (audience: Audience) => void) => {
     for (const audience of present()) tell(audience);
@@ -106,7 +112,7 @@ function serveCompletion(server: FaceServer, complete: NonNullable<Face['complet
   });
 }
 
-/** Limit of the protocol for one answer. */
+/** Maximum number of completions in one answer, set by the protocol. */
 const MAX_VALUES = 100;
 
 function serveResources(server: FaceServer, resources: NonNullable<Face['resources']>): void {
@@ -141,7 +147,7 @@ function serveResources(server: FaceServer, resources: NonNullable<Face['resourc
   });
 }
 
-/** A URI that names an unknown agent is an unknown resource. The error keeps the message and its suggestions. */
+/** A URI with an unknown agent is an unknown resource. The error keeps the message and its suggestions. */
 const asNotFound = (uri: string) => (thrown: unknown) => {
   if (!(thrown instanceof SquadError) || thrown.code !== 'AGENT_UNKNOWN') throw thrown;
   throw new ResourceNotFoundError(
@@ -170,12 +176,12 @@ function serveTools(server: FaceServer): void {
 }
 
 function rendered(result: ToolResult, call: Call): CallToolResult | InputRequiredResult {
-  // The SDK's types have only the tasks of 2025, but it sends any result unchanged.
+  // The SDK has types only for the tasks of revision 2025-11-25, but it sends any result unchanged.
   if ('task' in result) return taskCreated(result.task, call) as unknown as CallToolResult;
   return readableResult('raw' in result ? result.raw : renderedResult(result), call.client);
 }
 
-/** Rejects with the signal's reason if it aborts before the work has settled. The work is not stopped. */
+/** Rejects with the signal's reason if the signal aborts before the work has settled. The work is not stopped. */
 async function abortable<T>(work: Promise<T>, cutOff: AbortSignal | undefined): Promise<T> {
   if (!cutOff) return work;
   let stop = () => {};
@@ -191,13 +197,13 @@ async function abortable<T>(work: Promise<T>, cutOff: AbortSignal | undefined): 
   }
 }
 
-/** The SDK has no types for these two. */
+/** The SDK has no types for these two methods. */
 interface Envelope {
   [CLIENT_INFO_META_KEY]?: Implementation;
   [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities;
 }
 
-/** Reasons to end calls, besides a cancel request of the client. */
+/** Signals that end calls, besides a cancel request of the client. */
 interface Ends {
   /** Aborts calls but sends their answers: the client has closed its input and can still read. */
   inputEnded?: AbortSignal;
@@ -205,10 +211,10 @@ interface Ends {
   cutOff?: AbortSignal;
 }
 
-/** Some clients declare roots but never answer. */
+/** Timeout for roots: some clients declare them but never answer. */
 const ROOTS_WAIT = { timeout: 3_000 };
 
-/** The SDK's schema refuses the whole list if one root is not a file, such as a remote folder of an editor. */
+/** The SDK's schema refuses the whole list if one root is not a file URI, such as a remote folder of an editor. */
 const Roots = z.object({ roots: z.array(z.object({ uri: z.string() })) });
 
 type Handler = (request: JSONRPCRequest, ctx: ServerContext) => Promise<Result>;
@@ -221,7 +227,7 @@ export class FaceServer extends Server {
   readonly watched = new Set<string>();
   readonly audience: Audience = audienceOf(this);
   readonly #ends: Ends;
-  /** A legacy client has set a log level. */
+  /** True once a legacy client has set a log level. */
   #hasLevel = false;
 
   constructor(face: Face, era: Era, ends: Ends = {}) {
@@ -242,12 +248,15 @@ export class FaceServer extends Server {
       this.setNotificationHandler('notifications/roots/list_changed', () => face.rootsChanged?.());
   }
 
-  /** A legacy client has subscribed to a resource or set a log level: state that only this server has. */
+  /**
+   * True if a legacy client has subscribed to a resource or set a log level: state that exists only in this server
+   * object.
+   */
   get hasOwnState(): boolean {
     return this.watched.size > 0 || this.#hasLevel;
   }
 
-  /** Without a context: from the handshake, which modern clients do not have. */
+  /** Without a context the client is known from the handshake, which modern clients do not have. */
   peer(ctx?: ServerContext): Peer {
     const envelope: Envelope = ctx?.mcpReq.envelope ?? {};
     const info = envelope[CLIENT_INFO_META_KEY] ?? this.getClientVersion();
@@ -261,7 +270,7 @@ export class FaceServer extends Server {
     };
   }
 
-  /** The same for a connection on which the server can send requests at any time. */
+  /** The client of a connection on which the server can send requests at any time. */
   streamPeer(): Peer {
     const peer = this.peer();
     return {
@@ -313,7 +322,7 @@ export class FaceServer extends Server {
     }
   }
 
-  /** Capabilities count only for the request they were sent with. */
+  /** Declared capabilities count only for the request that they were sent with. */
   #acceptsTasks(ctx: ServerContext): boolean {
     if (this.era !== 'modern' || !this.face.tasks) return false;
     const envelope: Envelope = ctx.mcpReq.envelope ?? {};

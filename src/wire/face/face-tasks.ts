@@ -14,7 +14,7 @@ import type { FaceServer } from './face-server.ts';
 import { asProtocolError, invalidParams } from './protocol-errors.ts';
 import { renderedResult } from './tool-result.ts';
 
-/** The tasks of revision 2025-11-25. A request asks for one with `task` in its params. */
+/** Tasks of revision 2025-11-25. A request asks for a task with `task` in its params. */
 export const LEGACY_TASKS = { cancel: {}, requests: { tools: { call: {} } } };
 
 export function serveLegacyTasks(server: FaceServer, tasks: NonNullable<Face['tasks']>): void {
@@ -76,7 +76,7 @@ function known(task: TaskState | null, taskId: string): TaskState {
   return task;
 }
 
-/** The extension of the 2026-07-28 revision. */
+/** Tasks of the extension of revision 2026-07-28. */
 export const TASKS = 'io.modelcontextprotocol/tasks';
 
 const byId = z.object({ taskId: z.string() });
@@ -104,7 +104,7 @@ function serveModernTasks(server: FaceServer, tasks: NonNullable<Face['tasks']>)
 
   server.setRequestHandler('tasks/update', { params: byId }, ({ taskId }, ctx) =>
     asked(ctx, async call => {
-      // The SDK removes the answers from the params, whatever the method.
+      // The SDK removes the answers from the params for every method.
       const responses = ctx.mcpReq.inputResponses;
       if (responses === undefined) throw invalidParams('Invalid params for tasks/update: no inputResponses');
       // A face that asks no questions ignores answers.
@@ -124,7 +124,7 @@ function serveModernTasks(server: FaceServer, tasks: NonNullable<Face['tasks']>)
   }
 }
 
-/** The answer to a call that continues as a task. */
+/** The answer to a call that continues as an MCP task. */
 export function taskCreated(task: TaskState, call: Call): CreateTaskResult {
   if (!call.acceptsTasks) throw tasksNotAccepted();
   if (call.era === 'legacy') return legacyTaskCreated(task);
@@ -165,22 +165,25 @@ const tasksNotAccepted = () =>
 
 interface TaskFacts {
   id: string;
-  /** One line about its progress, for the user and the model. */
+  /** One line about the progress of the task, for the user and the model. */
   statusMessage?: string;
   /** Milliseconds since 1970, like `lastUpdatedAt`. */
   createdAt: number;
   lastUpdatedAt: number;
-  /** How long after its creation it can be queried; null: without limit. */
+  /** How long after its creation the task can be queried; null: without limit. */
   ttlMs: number | null;
   pollIntervalMs?: number;
 }
 
-/** Work that continues after its call was answered. Failed work is `completed`, with a result that is an error. */
+/**
+ * An MCP task: work that continues after its call was answered. Failed work has the status `completed`, with a result
+ * that is an error.
+ */
 export type TaskState = TaskFacts &
   (
     | { status: 'working' | 'cancelled' }
     | { status: 'input_required'; inputRequests: InputRequests }
     | { status: 'completed'; result: FinalToolResult }
-    /** The call would have thrown this: there is no result. */
+    /** The error that the call would have thrown; there is no result. */
     | { status: 'failed'; error: unknown }
   );

@@ -15,15 +15,21 @@ import type {
 } from '@modelcontextprotocol/server';
 import type { TaskState } from './face-tasks.ts';
 
-/** `legacy` opens with `initialize` (2024-11-05 to 2025-11-25); `modern` carries its identity in every request (2026-07-28). */
+/**
+ * Protocol eras: `legacy` clients open with `initialize` (2024-11-05 to 2025-11-25); `modern` clients send their
+ * identity with every request (2026-07-28).
+ */
 export type Era = 'legacy' | 'modern';
 
-/** The client at the other end. Use its name to choose timeouts, never for permissions. */
+/** The client at the other end, as it describes itself. Use its name to choose timeouts, never for permissions. */
 export interface Peer {
   era: Era;
   client: { name: string; version: string } | null;
   capabilities: ClientCapabilities;
-  /** Asks the client for its roots, as URIs. Absent if the client cannot be asked during a call. Rejects if it does not answer. */
+  /**
+   * Asks the client for its roots, as URIs. Absent if the client cannot be asked during a call. Rejects if the client
+   * does not answer.
+   */
   roots?(): Promise<string[]>;
 }
 
@@ -32,18 +38,20 @@ export interface Call extends Peer {
   signal: AbortSignal;
   /** Whether the client asked for progress; otherwise `progress` sends nothing. */
   wantsProgress: boolean;
-  /** Whether this request may be answered with a task. Clients declare that in each request. */
+  /** Whether this request may be answered with an MCP task. Clients declare that in each request. */
   acceptsTasks: boolean;
-  /** A client of 2025-11-25 asked for a task, so the answer must be a task or a protocol error. */
+  /** A client of 2025-11-25 asked for an MCP task, so the answer must be a task or a protocol error. */
   asTask: boolean;
-  /** Settles when the notice was sent. Values are made strictly increasing. Nothing is sent after the result. */
+  /**
+   * Sends progress; resolves when it was sent. Values are made strictly increasing. Nothing is sent after the result.
+   */
   progress(message: string | undefined, value?: number, total?: number): Promise<void>;
   /**
-   * Sends a log message within this request, at or above the level that the client set (default for legacy clients: `info`).
-   * Does not wait. Dropped if the client does not read.
+   * Sends a log message within this request, at or above the level that the client set (default for legacy clients:
+   * `info`). Does not wait. The message is dropped if the client does not read.
    */
   log(message: LogMessage): void;
-  /** The connection that sent this call, or the session of a legacy client. It may be gone when a notification is sent to it. */
+  /** The connection or legacy session that sent this call. It may be gone when a notification is sent to it. */
   audience: Audience;
   /** The SDK's own context, for anything that this interface does not cover. */
   raw: ServerContext;
@@ -56,7 +64,7 @@ export interface ToolDef {
   inputSchema: JsonObjectSchema;
   outputSchema?: JsonObjectSchema;
   annotations?: ToolAnnotations;
-  /** Sent only to clients of 2025-11-25. */
+  /** Only sent to clients of revision 2025-11-25. */
   execution?: { taskSupport: 'optional' };
 }
 
@@ -70,18 +78,21 @@ export type FinalToolResult =
   | { structured: Record<string, unknown>; isError?: boolean }
   | { raw: CallToolResult };
 
-/** A task only if `acceptsTasks` is true, and only after `tasks.get` can find it: the client asks at once. */
+/**
+ * May be a task only if `acceptsTasks` is true, and only once `tasks.get` can find it, because the client asks at once.
+ */
 export type ToolResult = FinalToolResult | { raw: InputRequiredResult } | { task: TaskState };
 
 /**
- * The tools, resources and prompts of one connection (or, over HTTP in the modern era, of one request). Cheap to build and free
- * of side effects: it may be built again just to answer a probe. `call`, `read` and `get` return null for an unknown name.
+ * The tools, resources and prompts of one connection (or, over HTTP in the modern era, of one request). A face must be
+ * cheap to build and free of side effects, because one may be built just to answer a probe. `call`, `read` and `get`
+ * return null for an unknown name.
  */
 export interface Face {
   info: { name: string; title?: string; version: string };
   instructions?: string;
   tools: {
-    /** Never change a returned list. Returning the same list again saves serializing it. */
+    /** Callers must not change the returned list. Returning the same list object again saves serializing it. */
     list(peer: Peer): Promise<ToolDef[]>;
     call(name: string, args: Record<string, unknown>, call: Call): Promise<ToolResult | null>;
     mayChange?: boolean;
@@ -91,7 +102,7 @@ export interface Face {
     templates?(peer: Peer): Promise<ResourceTemplateType[]>;
     read(uri: string, call: Call): Promise<ReadResourceResult | InputRequiredResult | null>;
     mayChange?: boolean;
-    /** Clients may subscribe to updates of one resource. */
+    /** True: clients may subscribe to updates of one resource. */
     watchable?: boolean;
   };
   prompts?: {
@@ -104,33 +115,36 @@ export interface Face {
     mayChange?: boolean;
   };
   /**
-   * Tools of other servers. Plain requests are forwarded unchanged, without the SDK. `tools.call` has the same tools for all other
-   * requests, and both must give the same answer.
+   * Tools of other servers. Plain requests for them are forwarded unchanged, without the SDK. `tools.call` serves the
+   * same tools for all other requests, and both ways must give the same answer.
    */
   forwarded?: Forwarded;
-  /** Stateless: any later connection may ask about a task by its id. */
+  /** Tasks are stateless: any later connection may query a task by its id. */
   tasks?: {
     get(taskId: string, call: Call): Promise<TaskState | null>;
-    /** Waits for its end, without a limit. */
+    /** Waits for the end of the task, without a time limit. */
     wait(taskId: string, call: Call): Promise<TaskState | null>;
-    /** Settles when the request is accepted, which may be before the work stops. No error for an ended task. False: no such task. */
+    /**
+     * Resolves when the cancel request is accepted, which may be before the work stops. An ended task is no error.
+     * False: no such task.
+     */
     cancel(taskId: string, call: Call): Promise<boolean>;
     /** Answers to the questions of `input_required`, unchecked. Unknown keys are ignored. False: no such task. */
     answer?(taskId: string, responses: Record<string, unknown>, call: Call): Promise<boolean>;
   };
   complete?(params: CompleteRequestParams, peer: Peer): Promise<{ values: string[]; total?: number }>;
-  /** The client's roots have changed. */
+  /** Called when the client's roots have changed. */
   rootsChanged?(): void;
-  /** Log messages may be sent; see `Audience.log`. */
+  /** True: log messages may be sent; see `Audience.log`. */
   logging?: boolean;
-  /** Checks state that the client sent back between two rounds of one call. */
+  /** Checks the `requestState` that the client sent back between two rounds of one call. */
   requestState?: ServerOptions['requestState'];
 }
 
 export interface Forwarded {
-  /** Called first for every call, so it must be fast. */
+  /** Called for every tool call before anything else, so it must be fast. */
   takes(name: string): boolean;
-  /** The result to send; null: there is no such tool. Anything thrown becomes a protocol error. */
+  /** Returns the result to send; null: there is no such tool. Anything thrown becomes a protocol error. */
   call(
     name: string,
     params: Record<string, unknown>,
@@ -144,7 +158,7 @@ export interface ForwardedCall {
   progress: ((update: { progress: number; total?: number; message?: string }) => void) | null;
 }
 
-/** Notifies only clients that subscribed. */
+/** Notifies only clients that subscribed to this resource. */
 export interface ChangeNotices {
   toolsChanged(): void;
   promptsChanged(): void;
@@ -154,7 +168,7 @@ export interface ChangeNotices {
 
 export interface LogMessage {
   level: LoggingLevel;
-  /** The part of Squad that logs. */
+  /** Name of the component that logs. */
   logger?: string;
   data: unknown;
 }
@@ -163,8 +177,8 @@ export interface LogMessage {
 export interface Audience {
   notices: ChangeNotices;
   /**
-   * At any time, to legacy clients, at or above the level they set. Modern clients get log messages only within a request that
-   * asked for them.
+   * Sends a log message to legacy clients at any time, at or above the level they set. Modern clients get log messages
+   * only within a request that asked for them.
    */
   log(message: LogMessage): void;
 }

@@ -1,6 +1,6 @@
 import type { ProgressToken, ServerContext } from '@modelcontextprotocol/server';
 
-/** Sends reports in order. A result that is sent after `finish` cannot overtake them. */
+/** Sends progress reports in order, so that a result sent after `finish` cannot overtake them. */
 export function progressReporter(
   token: ProgressToken | undefined,
   notify: ServerContext['mcpReq']['notify'],
@@ -17,7 +17,7 @@ export function progressReporter(
       queue = queue.then(() => notify({ method: 'notifications/progress', params })).catch(ignoreGonePeer);
       return queue;
     },
-    /** Ignores further reports. Settles when earlier ones were sent. */
+    /** Ignores further reports. Resolves when earlier ones were sent. */
     finish(): Promise<void> {
       finished = true;
       return queue;
@@ -35,5 +35,5 @@ export function risingProgress(): (value?: number, total?: number) => { progress
   };
 }
 
-/** The client disconnected or cancelled; the signal of the call reports that. */
+/** Ignored: the client disconnected or cancelled, which the signal of the call reports. */
 function ignoreGonePeer(): void {}

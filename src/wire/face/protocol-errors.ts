@@ -17,7 +17,7 @@ export function refuseCursor(params: { cursor?: string } | undefined): void {
   if (params?.cursor !== undefined) throw invalidParams('Unknown cursor: this list is sent in one page.');
 }
 
-/** Our errors keep code and suggestions in `data`, without a stack. Errors of another server stay unchanged. */
+/** Squad's own errors keep code and suggestions in `data`, without a stack. Errors of another server stay unchanged. */
 export function asProtocolError(thrown: unknown): ProtocolError {
   if (thrown instanceof ProtocolError) return thrown;
   const foreign = foreignError(thrown);
@@ -36,7 +36,7 @@ export function toolCallError(thrown: unknown, tool: string): ProtocolError {
 
 function foreignError(thrown: unknown): { code: number; message: string; data?: unknown } | null {
   if (thrown instanceof UpstreamFault) return thrown.error;
-  // The code of an abort is a number, but not one of the protocol.
+  // The code of an AbortError is a number, but not one of JSON-RPC.
   if (typeof thrown !== 'object' || thrown === null || thrown instanceof DOMException) return null;
   const { code, message, data } = thrown as { code?: unknown; message?: unknown; data?: unknown };
   return Number.isSafeInteger(code) && typeof message === 'string'

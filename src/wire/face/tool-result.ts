@@ -2,7 +2,7 @@ import type { CallToolResult } from '@modelcontextprotocol/server';
 import { isObject, tryParseJson } from '../../base/json.ts';
 import type { Era, FinalToolResult, Peer, ToolDef } from './face.ts';
 
-/** Some clients show the model the text, others the structured content, so both must be equal. */
+/** Some clients show the model only the text, others only the structured content, so both must have the same data. */
 export function renderedResult(result: FinalToolResult): CallToolResult {
   if ('raw' in result) return result.raw;
   return {
@@ -14,7 +14,7 @@ export function renderedResult(result: FinalToolResult): CallToolResult {
 
 type Result = Record<string, unknown>;
 
-/** Adapts a result to the client, so that its model reads all of it, and once. */
+/** Adapts a result to the client, so that its model reads all of it, and only once. */
 export function readableResult<T extends Result>(result: T, client: Peer['client']): T {
   if (!client || !Array.isArray(result.content)) return result;
   if (/^(gemini-cli|qwen)-/i.test(client.name) && result.isError) return errorOnce(result);
@@ -22,8 +22,8 @@ export function readableResult<T extends Result>(result: T, client: Peer['client
 }
 
 /**
- * Gemini CLI and Qwen Code show their model an error as the whole result in JSON: text and structured content, in Qwen Code the
- * text twice. So the text is removed if the structured content has the same data.
+ * Gemini CLI and Qwen Code show their model an error result as JSON: text and structured content, in Qwen Code the text
+ * twice. So the text is removed if the structured content has the same data.
  */
 function errorOnce<T extends Result>(result: T): T {
   const [first, ...more] = result.content as { type?: unknown; text?: unknown }[];
@@ -35,8 +35,8 @@ function errorOnce<T extends Result>(result: T): T {
 }
 
 /**
- * Gemini CLI takes a first text that is JSON for structured content, and rejects the whole result if that is not an object (a
- * number, a list). An empty text in front prevents that.
+ * Gemini CLI treats a first text that is JSON as structured content, and rejects the whole result if that JSON is not
+ * an object (a number, a list). An empty text in front prevents that.
  */
 function withoutJsonFirst<T extends Result>(result: T): T {
   const [first] = result.content as { text?: unknown }[];
@@ -60,7 +60,7 @@ export function toolListText(tools: readonly ToolDef[], era: Era): string {
   return text;
 }
 
-/** Removes fields of other servers' tools that this era does not have. */
+/** Removes fields of other servers' tools that do not exist in this era. */
 export function toolsOfEra(tools: readonly ToolDef[], era: Era): ToolDef[] {
   return tools.map(tool => {
     const { execution, ...withoutExecution } = tool;

@@ -4,12 +4,15 @@ import type { Audience } from '../face/face.ts';
 import type { HttpCall } from './http-call.ts';
 import type { LegacySessions } from './legacy-sessions.ts';
 
-/** Sessions and streams that one owner has open over HTTP. It ends as a whole and is never opened again; the owner may get a new one. */
+/**
+ * The sessions and streams that one owner has open over HTTP. They end together, and an ended access is never opened
+ * again; the owner may get a new one.
+ */
 export interface Access {
   owner: string;
-  /** Aborted when it is over, with the error to answer with. */
+  /** Aborted when the access ends, with the error that open requests are answered with. */
   cutOff: AbortSignal;
-  /** Serves the owner's modern requests, so that they and the listening streams can be notified and ended together. */
+  /** Serves the owner's modern requests, so that these and the listening streams can be notified and ended together. */
   modern: McpHttpHandler;
   /** Requests of the owner that are answered without the SDK. */
   calls: Set<HttpCall>;
@@ -40,7 +43,7 @@ export class Accesses {
     return access;
   }
 
-  /** One owner's clients, or everybody's. */
+  /** Audience of one owner's clients, or of all clients. */
   *audiences(owner?: string): Iterable<Audience> {
     for (const [name, access] of this.#byOwner) {
       if (owner !== undefined && name !== owner) continue;
@@ -57,7 +60,7 @@ export class Accesses {
     const reason = new ProtocolError(-32000, why);
     access.controller.abort(reason);
     for (const call of access.calls) call.cutOff(reason);
-    // Whoever waits for an answer gets one, before the streams close.
+    // Pending requests are answered before the streams close.
     await turn();
     await Promise.all([access.modern.close(), this.#legacy.end(access)]);
   }

@@ -18,25 +18,25 @@ import { risingProgress } from '../face/progress.ts';
 import { asProtocolError, internalError, toolCallError, unknownTool } from '../face/protocol-errors.ts';
 import { readableResult, toolListText } from '../face/tool-result.ts';
 
-/** A whole message as it goes on the wire. */
+/** A complete message in its wire format. */
 export interface DirectAnswer {
   text: string;
-  /** For HTTP, if it is all there is to say. */
+  /** HTTP status, if this message is the whole response. */
   status: 200 | 400;
 }
 
 export interface DirectCall {
   signal: AbortSignal;
-  /** Sends a whole message before the answer; says nothing after it. */
+  /** Sends a complete message before the answer; ignored after the answer. */
   notify(text: string): void;
 }
 
-/** Whether the request can be answered past the SDK. */
+/** Whether the request can be answered without the SDK. */
 export function isDirect({ method, name }: PlainRequest, { forwarded }: Face): boolean {
   return method === 'tools/list' || forwarded?.takes(name) === true;
 }
 
-/** Never rejects: what goes wrong is an answer too. Says what the SDK would say, so that nobody can tell the two apart. */
+/** Never rejects: errors become answers too. Answers exactly as the SDK would, so that clients see no difference. */
 export async function directAnswer(
   request: PlainRequest,
   face: Face,
@@ -64,13 +64,13 @@ export function errorAnswer({ id, method, name }: PlainRequest, thrown: unknown)
   };
 }
 
-/** The code that a resource which is not there had in older revisions. */
+/** Error code of older revisions for a missing resource. */
 const OLD_NOT_FOUND = -32002;
 
 async function listed({ era }: PlainRequest, face: Face, peer: Peer): Promise<string> {
   const tools = toolListText(await face.tools.list(peer), era);
   if (era === 'legacy') return `{"tools":${tools}}`;
-  // Proxies must not cache the list: each caller sees another one.
+  // Proxies must not cache the list: it differs for each caller.
   const stamps = { resultType: 'complete', ttlMs: 0, cacheScope: 'private', _meta: identity(face) };
   return `{"tools":${tools},${JSON.stringify(stamps).slice(1)}`;
 }
@@ -123,7 +123,7 @@ const isFinal = (result: Record<string, unknown>) =>
 
 const identity = ({ info }: Face) => ({ [SERVER_INFO_META_KEY]: info });
 
-/** The one revision of the modern era so far. */
+/** The only revision of the modern era so far. */
 export const MODERN_REVISION = '2026-07-28';
 
 const KEYS = [
@@ -139,7 +139,7 @@ const MAX_CACHED = 200;
 const MAX_CACHED_LENGTH = 10_000;
 const known = new Set<string>();
 
-/** Whether the SDK takes it for one. A client sends the same with every request, so it is asked once for each. */
+/** Whether the SDK accepts the value. A client sends the same value with every request, so the result is cached. */
 function isEnvelope(envelope: Record<string, unknown>): boolean {
   if (envelope[PROTOCOL_VERSION_META_KEY] !== MODERN_REVISION) return false;
   const text = JSON.stringify(envelope);
@@ -151,24 +151,24 @@ function isEnvelope(envelope: Record<string, unknown>): boolean {
   return true;
 }
 
-/** A request about tools that says the usual things and nothing besides, so that the SDK need not look at it. */
+/** A request about tools that has only the usual fields, so that it can be answered without the SDK. */
 export interface PlainRequest {
   era: Era;
   id: RequestId;
   method: 'tools/call' | 'tools/list';
-  /** Of the tool; empty for a list. */
+  /** Name of the tool; empty for a list. */
   name: string;
-  /** Without what was meant for us alone. */
+  /** Params without the parts of `_meta` that are meant for Squad alone. */
   params: Record<string, unknown>;
   progressToken: ProgressToken | undefined;
-  /** The client, where the request itself names it: in the modern protocol. */
+  /** The client, if the request names it, as in the modern protocol. */
   peer: Peer | null;
 }
 
 const FIELDS = new Set(['jsonrpc', 'id', 'method', 'params']);
 const PARAMS = { 'tools/call': new Set(['name', 'arguments', '_meta']), 'tools/list': new Set(['_meta']) };
 
-/** Null for whatever is out of the ordinary: the SDK knows what to say to that. */
+/** Returns null for anything unusual, which is left to the SDK. */
 export function plainRequest(body: unknown): PlainRequest | null {
   if (!isObject(body)) return null;
   const { jsonrpc, id, method, params = {} } = body;
@@ -178,14 +178,14 @@ export function plainRequest(body: unknown): PlainRequest | null {
   const { name = '', arguments: args, _meta: meta } = params;
   if (typeof name !== 'string' || (args !== undefined && !isObject(args))) return null;
   if ((method === 'tools/call') === (name === '')) return null;
-  // The SDK takes this one out on its way.
+  // The SDK removes this field before it forwards a request.
   if (args !== undefined && Object.hasOwn(args, '__proto__')) return null;
   const plain: PlainRequest = {
     era: 'legacy',
     id,
     method,
     name,
-    // As the SDK's way has it, so that the other server cannot tell the two apart.
+    // The SDK adds empty arguments too, so the other server sees no difference.
     params: method === 'tools/call' && args === undefined ? { ...params, arguments: {} } : params,
     progressToken: undefined,
     peer: null,
@@ -197,12 +197,12 @@ export function plainRequest(body: unknown): PlainRequest | null {
 
 const NAME = /^[\w.-]+$/;
 
-/** Whether the headers of an HTTP request say what its body says. */
+/** Whether the headers of an HTTP request agree with its body. */
 export function headersAgree(headers: IncomingHttpHeaders, { era, method, name }: PlainRequest): boolean {
   const version = headers['mcp-protocol-version'];
   if (era === 'legacy') return version === undefined || SUPPORTED_PROTOCOL_VERSIONS.includes(String(version));
   if (version !== MODERN_REVISION || headers['mcp-method'] !== method) return false;
-  // Other names travel encoded.
+  // Names with other characters are sent encoded, which is left to the SDK.
   return method === 'tools/list' || (headers['mcp-name'] === name && NAME.test(name));
 }
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isJsonContentType } from '@modelcontextprotocol/server';
 
-/** A JSON-RPC error as a whole HTTP answer. */
+/** A JSON-RPC error as a complete HTTP response. */
 export interface Refused {
   status: number;
   code: number;
@@ -27,7 +27,7 @@ function errorText({ code, message, id }: Refused): string {
   return JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: echoed });
 }
 
-/** The body's JSON, or the refusal, or null when the client left before the body was complete. */
+/** Returns the JSON of the body, the refusal to send, or null when the client left before the body was complete. */
 export async function readBody(
   req: IncomingMessage,
   maxBytes: number,
@@ -44,7 +44,7 @@ export async function readBody(
   }
 }
 
-// Unread bytes of the body would be taken for the next request.
+// Closes the connection: unread bytes of the body would be parsed as the next request.
 const UNREAD = { connection: 'close' };
 
 const NOT_JSON: Refused = {
@@ -63,7 +63,7 @@ const tooLarge = (maxBytes: number): Refused => ({
 
 function readBytes(req: IncomingMessage, maxBytes: number): Promise<Buffer | 'too many' | null> {
   if (Number(req.headers['content-length']) > maxBytes) return Promise.resolve('too many');
-  // A destroyed request emits no further event.
+  // Checked first, because a destroyed request emits no further events.
   if (req.destroyed) return Promise.resolve(null);
   return new Promise(settle => {
     const chunks: Buffer[] = [];
@@ -84,7 +84,7 @@ function readBytes(req: IncomingMessage, maxBytes: number): Promise<Buffer | 'to
 /** Some tools begin every text with a byte order mark. */
 const withoutMark = (text: string) => (text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
 
-/** Whether somebody waits for the answer, which is not so for a listening stream. */
+/** Whether a client waits for the answer; for a listening stream none does. */
 export function awaitsAnswer(body: unknown): boolean {
   return Array.isArray(body) ? body.some(isAwaited) : isAwaited(body);
 }

@@ -4,14 +4,14 @@ import { type DirectAnswer, type DirectCall, errorAnswer, type PlainRequest } fr
 
 interface HttpCallOptions {
   request: PlainRequest;
-  /** Legacy session of the request; null without one. */
+  /** Legacy session of the request; null if it has none. */
   sessionId: string | null;
   answer: HttpAnswer;
-  /** Called once, when nothing more can be said. */
+  /** Called once, when no more can be sent. */
   onOver(): void;
 }
 
-/** One HTTP request that is answered without the SDK, and the three ways in which it can end early. */
+/** One HTTP request that is answered without the SDK. It can end early in three ways. */
 export class HttpCall {
   readonly #options: HttpCallOptions;
   readonly #stop = new AbortController();
@@ -23,7 +23,7 @@ export class HttpCall {
       options.answer.leave();
       options.onOver();
     });
-    // The client left while we wrote.
+    // The client disconnected during the response.
     res.on('error', () => {});
   }
 
@@ -37,7 +37,7 @@ export class HttpCall {
     return own === sessionId && (id === undefined || id === request.id);
   }
 
-  /** The owner has lost access: answers with that error. */
+  /** The owner has lost access, so the request is answered with that error. */
   cutOff(reason: Error): void {
     const { answer, request } = this.#options;
     answer.end(errorAnswer(request, reason));
@@ -58,7 +58,9 @@ interface HttpAnswerOptions {
   /** Formats that the client accepts. */
   json: boolean;
   stream: boolean;
-  /** After this time without an answer the stream is opened, so that the client sees that we are working. */
+  /**
+   * After this time without an answer the stream is opened, so that the client sees that the request is being handled.
+   */
   openStreamMs: number;
   headers: Record<string, string>;
 }
@@ -76,7 +78,10 @@ export class HttpAnswer {
     if (options.stream) this.#timer = setTimeout(() => this.#openEarly(), options.openStreamMs).unref();
   }
 
-  /** Not after the end. Dropped for a client that cannot read streams or reads too slowly: only new progress is useful. */
+  /**
+   * Sends nothing after the end. Dropped for a client that cannot read streams or reads too slowly, because only the
+   * newest progress is useful.
+   */
   notify(text: string): void {
     if (!this.#options.stream || this.#res.writableNeedDrain) return;
     this.#open();
@@ -108,7 +113,7 @@ export class HttpAnswer {
     this.#res.end();
   }
 
-  /** Sends nothing from now on. */
+  /** Discards everything from now on. */
   leave(): void {
     this.isOver = true;
     clearTimeout(this.#timer);

@@ -10,10 +10,13 @@ import type { FaceServer } from '../face/face-server.ts';
 import type { Access } from './access.ts';
 import { refusal } from './http-body.ts';
 
-/** An SSE comment: a stream with nothing to say yet still has to reach the client, or it gives up on us. */
+/** An SSE comment. Without a first byte the client would give up on a stream that has no events yet. */
 const OPENING = new TextEncoder().encode(': open\n\n');
 
-/** The same response, ended as soon as the client leaves: the session must not think its stream is still being read. */
+/**
+ * Wraps the response so that it ends as soon as the client leaves; otherwise the session would believe that its stream
+ * is still being read.
+ */
 function watchedResponse(response: Response, signal: AbortSignal, onDone: () => void): Response {
   if (!response.body) {
     onDone();
@@ -29,13 +32,17 @@ function watchedResponse(response: Response, signal: AbortSignal, onDone: () => 
   return new Response(passing.readable, { status: response.status, headers: response.headers });
 }
 
-/** Longer ids get into the way of header limits; then the next hub does not know the client's name. */
+/**
+ * Maximum length of the handshake in a session id, because of header limits. A longer handshake is left out of the id;
+ * then the next hub does not know the client's name.
+ */
 const MAX_HANDSHAKE = 1_500;
 const ID = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:\.([\w-]+))?$/;
 
 /**
- * The id of a legacy session carries the client's handshake, so that a hub that never saw the session can continue it: most
- * clients do not shake hands again when their session is gone. It proves nothing and grants nothing: the token does.
+ * The id of a legacy session contains the client's handshake, so that a hub that never saw the session can continue it:
+ * most clients do not repeat the handshake when their session is gone. The id grants nothing; access is decided by the
+ * token.
  */
 function newSessionId({ params }: InitializeRequest): string {
   const { protocolVersion, capabilities, clientInfo } = params;
@@ -45,7 +52,7 @@ function newSessionId({ params }: InitializeRequest): string {
   return handshake.length > MAX_HANDSHAKE ? id : `${id}.${Buffer.from(handshake).toString('base64url')}`;
 }
 
-/** Null: no hub of ours has made this id. */
+/** Null: the id was not made by a hub of ours. */
 function readSessionId(id: string): { uuid: string; handshake: InitializeRequest } | null {
   const [, uuid, kept] = ID.exec(id) ?? [];
   if (uuid === undefined) return null;
@@ -61,10 +68,10 @@ const UNKNOWN = {
 };
 
 interface LegacySessionOptions {
-  /** Of one owner: nobody's sessions are another's business. */
+  /** Maximum number of sessions per owner, so that no owner can use up those of others. */
   maxSessions(access: Access): number;
   idleMs: number;
-  /** Idle time of a session that is opened again as it was, because its id holds all there is to know. */
+  /** Idle timeout of a session that can be opened again without loss, because its id contains all its state. */
   bareIdleMs: number;
   onError(error: Error): void;
 }
@@ -72,26 +79,29 @@ interface LegacySessionOptions {
 interface Session {
   transport: WebStandardStreamableHTTPServerTransport;
   server: FaceServer;
-  /** A session answers only the owner that opened it. */
+  /** A session only serves the owner that opened it. */
   access: Access;
-  /** Requests and open streams; a session in use is never ended for being idle. */
+  /** Number of requests and open streams; a session in use is never closed for being idle. */
   active: number;
   idleTimer: NodeJS.Timeout | undefined;
 }
 
-/** Sessions that were ended on purpose; of older ones nobody asks any more. */
+/** Maximum number of remembered sessions that were ended on purpose; clients of older ones no longer ask. */
 const MAX_ENDED = 10_000;
 
 /**
- * Clients of the older revisions keep a session; ours are bounded in number for each owner, and in idle time. One of an
- * earlier hub, or one that was idle for too long, is opened again when its client comes back.
+ * Sessions of legacy clients, limited in number per owner and in idle time. A session of an earlier hub, or one that
+ * was closed for being idle, is opened again when its client comes back.
  */
 export class LegacySessions {
   readonly #options: LegacySessionOptions;
-  /** Least recently used first. */
+  /** Ordered by last use, oldest first. */
   readonly #sessions = new Map<string, Session>();
   readonly #reopening = new Map<string, Promise<void>>();
-  /** Only the first part of each id. Their clients get the answer that the session is gone. */
+  /**
+   * Ids of sessions ended on purpose, only the first part of each. Their clients get the answer that the session is
+   * gone.
+   */
   readonly #ended = new Set<string>();
 
   constructor(options: LegacySessionOptions) {
@@ -106,7 +116,7 @@ export class LegacySessions {
     return this.#of(access).map(([, session]) => session.server);
   }
 
-  /** The owner's own session of this id, in use until it is left again; null if there is none. */
+  /** The owner's session with this id, marked as in use until `leave`; null if there is none. */
   enter(id: string, access: Access): { server: FaceServer; leave(): void } | null {
     const session = this.#find(id, access);
     return session && { server: session.server, leave: this.#use(id, session) };
@@ -151,12 +161,12 @@ export class LegacySessions {
     const session = await this.#made(id, access, build);
     this.#sessions.set(id, session);
     const response = await this.#serve(id, session, request, body);
-    // The transport refused it (a wrong Accept header, say): no client will ever know the id.
+    // The transport refused the handshake (for example because of a wrong Accept header), so no client knows the id.
     if (!response.ok) await this.#end(id);
     return response;
   }
 
-  /** A session that is connected; it counts once it is among the others. */
+  /** A session that is connected; it is not yet in the list of sessions. */
   async #made(id: string, access: Access, build: () => FaceServer): Promise<Session> {
     const transport = new WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: () => id });
     const server = build();
@@ -166,7 +176,7 @@ export class LegacySessions {
     return { transport, server, access, active: 0, idleTimer: undefined };
   }
 
-  /** Several requests of one client may come at once: the first opens its session, the others wait for that. */
+  /** Several requests of one client may arrive at once: the first opens the session, the others wait for it. */
   #reopen(id: string, url: string, access: Access, build: () => FaceServer): Promise<void> {
     const underWay = this.#reopening.get(id);
     if (underWay) return underWay;
@@ -176,7 +186,7 @@ export class LegacySessions {
     const reopened = this.#made(id, access, build)
       .then(async session => {
         await repeatHandshake(session.transport, url, id, known.handshake);
-        // Leaving it at once starts its idle time, should its client be gone again.
+        // Leaving at once starts the idle timeout, in case the client is gone again.
         if (!access.cutOff.aborted) this.#use(id, session)();
       })
       .catch(this.#options.onError)
@@ -201,7 +211,7 @@ export class LegacySessions {
     }
   }
 
-  /** Returns how to say that the use is over. */
+  /** Returns a function that ends this use. */
   #use(id: string, session: Session): () => void {
     this.#sessions.delete(id);
     this.#sessions.set(id, session);
@@ -227,7 +237,7 @@ export class LegacySessions {
     for (const oldest of this.#ended) if (this.#ended.size > MAX_ENDED) this.#ended.delete(oldest);
   }
 
-  /** At the cost of the same owner only. */
+  /** Only sessions of the same owner are closed to make room. */
   #makeRoom(access: Access): boolean {
     const own = this.#of(access);
     if (own.length < this.#options.maxSessions(access)) return true;
@@ -252,7 +262,7 @@ export class LegacySessions {
 
 const isBare = (id: string, { server }: Session): boolean => id.includes('.') && !server.hasOwnState;
 
-/** Repeats the handshake that the client made with a previous hub. */
+/** Repeats the handshake that the client did with a previous hub. */
 async function repeatHandshake(
   transport: WebStandardStreamableHTTPServerTransport,
   url: string,
@@ -270,7 +280,10 @@ async function repeatHandshake(
   await tell({ jsonrpc: '2.0', method: 'notifications/initialized' }, { 'mcp-session-id': id });
 }
 
-/** No answer follows a cancelled call; its stream would stay open for nothing, and the session look busy for ever. */
+/**
+ * A cancelled call gets no answer, so its stream must be closed: it would stay open, and the session would look busy
+ * for ever.
+ */
 function cancelledId(body: unknown): RequestId | undefined {
   const { method, params } = (body ?? {}) as { method?: unknown; params?: { requestId?: RequestId } };
   return method === 'notifications/cancelled' ? params?.requestId : undefined;

@@ -9,24 +9,24 @@ import { awaitsAnswer, type Refused, readBody, refuse } from './http-body.ts';
 import { HttpAnswer, HttpCall } from './http-call.ts';
 import { LegacySessions } from './legacy-sessions.ts';
 
-/** A request whose body was read. */
+/** A request with its body already read. */
 export interface Asked {
   req: IncomingMessage;
   res: ServerResponse;
   access: Access;
   body: unknown;
-  /** The face for a modern client. */
+  /** Builds the face for a modern client. */
   modernFace(): Face;
 }
 
 export interface DirectHttpOptions {
   legacy: LegacySessions;
   openStreamMs: number;
-  /** The request counts as being answered from here. */
+  /** Marks the request as being answered. */
   track(res: ServerResponse): void;
 }
 
-/** A face in use for one request, until it is released. */
+/** A face that serves one request, until it is released. */
 interface Answerer {
   face: Face;
   peer: Peer;
@@ -34,7 +34,7 @@ interface Answerer {
   leave(): void;
 }
 
-/** Plain requests over HTTP, answered past the SDK. */
+/** Plain requests over HTTP, answered without the SDK. */
 export class DirectHttp {
   readonly #options: DirectHttpOptions;
 
@@ -42,12 +42,12 @@ export class DirectHttp {
     this.#options = options;
   }
 
-  /** False: this one is not for us, and nothing was done. */
+  /** False: the request is left to the SDK, and nothing was done. */
   serve({ req, res, access, body, modernFace }: Asked): boolean {
     const request = plainRequest(body);
     const accepts = acceptedBy(req);
     if (!request || !headersAgree(req.headers, request)) return false;
-    // Some clients of the older revisions say wrongly what they can read; the SDK tells them.
+    // Some legacy clients send a wrong Accept header; the SDK sends them the error.
     if (request.era === 'legacy' && !accepts.json && !accepts.stream) return false;
     const answerer = request.peer
       ? modern(modernFace, request.peer)
@@ -91,7 +91,7 @@ export class DirectHttp {
   }
 }
 
-/** A face that cannot be built is left to the SDK, which has an answer for that. */
+/** If the face cannot be built, the SDK answers the request with the error. */
 function modern(build: () => Face, peer: Peer): Answerer | null {
   try {
     return { face: build(), peer, sessionId: null, leave: () => {} };
@@ -113,8 +113,8 @@ const KEEP_ALIVE_MS = 15_000;
 const utf8 = new TextEncoder();
 
 /**
- * The same answer, but as a stream that opens early if the answer takes long: some clients give up on a call without a first
- * byte, even if they get progress.
+ * Streams the answer early if it takes long: some clients give up on a call without a first byte, even if they would
+ * get progress.
  */
 export async function openStreamEarly(answer: Promise<Response>, afterMs: number): Promise<Response> {
   const quick = await within(answer, afterMs);
@@ -136,27 +136,33 @@ async function* frames(answer: Promise<Response>): AsyncGenerator<Uint8Array> {
 }
 
 export interface HttpOptions {
-  /** The face for this request; in the legacy era called once, when the session opens. */
+  /** Builds the face for this request; in the legacy era called once, when the session opens. */
   build(request: IncomingMessage, info: { era: Era }): Face;
-  /** Owner of the request: a legacy session serves only its owner, and `endSessions` ends everything of one owner. */
+  /** Owner of the request. A legacy session serves only its owner, and `endSessions` ends everything of one owner. */
   owner?(request: IncomingMessage): string;
   maxBodyBytes?: number;
-  /** Limit of legacy sessions per owner; beyond it an idle one of the same owner is closed. */
+  /** Maximum number of legacy sessions per owner; beyond it an idle session of the same owner is closed. */
   maxSessions?(owner: string): number;
   sessionIdleMs?: number;
-  /** The same for sessions without subscriptions or a log level, which lose nothing when they are opened again. */
+  /**
+   * Idle timeout of sessions without subscriptions or a log level, which lose nothing when they are opened
+   * again.
+   */
   bareSessionIdleMs?: number;
-  /** After this time without an answer a call's stream is opened, so that the client sees that we are working. */
+  /**
+   * After this time without an answer the stream of a call is opened, so that the client sees that the call is being
+   * handled.
+   */
   openStreamMs?: number;
   onInFlight?(count: number): void;
   onError?(error: Error): void;
 }
 
-/** As an audience: all clients. A legacy client gets notifications only while its listening stream is open. */
+/** The audience is all clients. A legacy client gets notifications only while its listening stream is open. */
 export interface HttpHandler extends Audience {
-  /** For one path of a node:http server. Checks neither token, Host nor Origin: put guards in front. */
+  /** Serves one path of a node:http server. Checks neither token, Host nor Origin: put guards in front. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
-  /** Requests not yet answered; streams that only listen do not count. */
+  /** Number of unanswered requests; streams that only listen do not count. */
   inFlight(): number;
   sessions(): number;
   /** Notifies the clients of this owner only. */
@@ -184,7 +190,7 @@ const WRONG_METHOD: Refused = {
   headers: { allow: METHODS.join(', ') },
 };
 
-/** Streamable HTTP in both eras: modern requests stand alone, legacy ones belong to a session. */
+/** Streamable HTTP in both eras: a modern request stands alone, a legacy request belongs to a session. */
 export function createHttpHandler(options: HttpOptions): HttpHandler {
   const maxRequestBodySize = options.maxBodyBytes ?? DEFAULTS.maxBodyBytes;
   const onError = (error: Error) => options.onError?.(error);
@@ -202,7 +208,7 @@ export function createHttpHandler(options: HttpOptions): HttpHandler {
   const openModern = (cutOff: AbortSignal) =>
     createMcpHandler(
       ({ requestInfo }) => new FaceServer(faces.get(requestInfo!)!(), 'modern', { cutOff }),
-      // `auto` answers in one piece until the first progress notice, which opens the stream.
+      // `auto` answers in one piece until the first progress notification, which opens the stream.
       { legacy: 'reject', responseMode: 'auto', maxRequestBodySize, onerror: onError },
     );
   const accesses = new Accesses(openModern, legacy);
@@ -258,7 +264,7 @@ export function createHttpHandler(options: HttpOptions): HttpHandler {
     handle: async (req, res) => {
       if (closed) return refuse(res, { status: 503, code: -32000, message: STOPPING });
       if (!METHODS.includes(req.method ?? '')) return refuse(res, WRONG_METHOD);
-      // Taken before the body arrives: if the access ends meanwhile, the request ends with it.
+      // Read before the body arrives: if the access ends during the upload, the request ends with it.
       await serve(req, res, accesses.of(options.owner?.(req) ?? ''));
     },
     inFlight: () => unanswered.size,
@@ -268,17 +274,18 @@ export function createHttpHandler(options: HttpOptions): HttpHandler {
     endSessions: owner => accesses.end(owner, ENDED),
     close: async () => {
       closed = true;
-      // Like a crash: a model that asked for permission, say, would take an error for an answer.
+      // Destroyed without an answer, as in a crash: a model that asked for permission, for example, would take an error
+      // for an answer.
       for (const res of unanswered) if (!res.writableEnded) res.destroy();
       await accesses.endAll(STOPPING);
     },
   };
 }
 
-/** Not before a request needs it: it brings Node's `fetch` and HTTP/2, and many hubs never have a client over HTTP. */
+/** Loaded on first use: it needs Node's `fetch` and HTTP/2, and many hubs never have an HTTP client. */
 const loadAdapter = once(() => import('@modelcontextprotocol/node'));
 
-/** Makes it at the first call only. */
+/** Created at the first call. */
 function once<T>(make: () => T): () => T {
   let made: { it: T } | null = null;
   return () => {

@@ -12,12 +12,13 @@ const ANSWER_AT_HEAD = new RegExp(
   String.raw`^\s*\{\s*(?:(?:"jsonrpc"\s*:\s*"[^"\\]*"|${ID})\s*,\s*)*"(?:result|error)"\s*:`,
 );
 
-/** A line, or the edges of one that was too long to keep. */
+/** A line, or the beginning and end of a line that was too long to keep. */
 export type Line = { bytes: Buffer } | { tooLong: LineEdges };
 
 /**
- * The id of a message of which only the edges were kept. Ids inside `params` must not be taken for it, or another
- * request would be answered: only plain fields may stand between it and the message's own braces.
+ * The id of a message of which only the beginning and end were kept. An id inside `params` must not be used, because
+ * the answer would go to another request: only plain fields may stand between the id and the outer braces of the
+ * message.
  */
 function topLevelId({ head, tail }: LineEdges): string | number | null {
   const found =
@@ -26,7 +27,10 @@ function topLevelId({ head, tail }: LineEdges): string | number | null {
   return (id as string | number | undefined) ?? null;
 }
 
-/** Id of the request that this message answers; null if it is no answer, because ids of requests are chosen by the other side. */
+/**
+ * Id of the request that this message answers. Null if the message is no answer: ids of requests are chosen by the
+ * other side.
+ */
 export const answeredId = (edges: LineEdges): string | number | null =>
   ANSWER_AT_HEAD.test(edges.head.toString('latin1')) ? topLevelId(edges) : null;
 
@@ -42,7 +46,7 @@ type Refused = { refusal: Refusal };
 const PARSE_ERROR = -32700;
 const INVALID_REQUEST = -32600;
 
-/** The JSON of one line, or the refusal to send back, or null for a blank line. */
+/** Returns the JSON of one line, the refusal to send back, or null for a blank line. */
 export function readLine(line: Line, maxBytes: number): { value: unknown } | Refused | null {
   if ('tooLong' in line) {
     return { refusal: tooLarge(topLevelId(line.tooLong), maxBytes) };
@@ -56,7 +60,7 @@ export function readLine(line: Line, maxBytes: number): { value: unknown } | Ref
   }
 }
 
-/** The value as a message, or the refusal to send back. */
+/** Returns the value as a message, or the refusal to send back. */
 export function readMessage(value: unknown): { message: JSONRPCMessage } | Refused {
   if (Array.isArray(value)) return refused(INVALID_REQUEST, 'Invalid request: batches are not supported');
   try {
@@ -84,7 +88,9 @@ function idOf(value: unknown): RequestId | null {
   return typeof id === 'string' || Number.isInteger(id) ? (id as RequestId) : null;
 }
 
-/** Sends all writes of one turn of the event loop together: a system call costs more than formatting a message. */
+/**
+ * Sends all writes of one turn of the event loop together, because a system call costs more than formatting a message.
+ */
 export function gatherWrites(output: Writable): void {
   if (output.writableCorked > 0) return;
   output.cork();
@@ -93,7 +99,7 @@ export function gatherWrites(output: Writable): void {
 
 const FLUSH_MS = 1000;
 
-/** Writes one message a line, and tells when the reader has fallen too far behind. */
+/** Writes one message per line, and reports when the reader has fallen too far behind. */
 export class LineWriter {
   readonly #output: Writable;
   readonly #waiting = new Set<() => void>();
@@ -112,12 +118,12 @@ export class LineWriter {
     return !this.#ended && this.#output.writable;
   }
 
-  /** Settles when there is room for the next one; rejects when nobody is left to read it. */
+  /** Resolves when there is room for the next message; rejects when the reader is gone. */
   write(message: unknown): Promise<void> {
     return this.writeText(JSON.stringify(message));
   }
 
-  /** The same for a message that is JSON already. */
+  /** Like `write`, for a message that is JSON text already. */
   writeText(json: string): Promise<void> {
     if (!this.canWrite) {
       return Promise.reject(Object.assign(new Error('The client is gone'), { code: 'CLIENT_GONE' }));
@@ -127,7 +133,7 @@ export class LineWriter {
     return new Promise(resolve => this.#waiting.add(resolve));
   }
 
-  /** Settles when everything written was handed over, or the reader would not take it. */
+  /** Resolves when everything written was passed to the stream, or the reader does not accept it. */
   end(): Promise<void> {
     this.#ended = true;
     this.#wake();
@@ -137,7 +143,7 @@ export class LineWriter {
         this.#output.destroy();
         resolve();
       };
-      // A reader that has stopped reading would keep us waiting for ever.
+      // Has a timeout: a reader that has stopped reading would block for ever.
       const timer = setTimeout(finish, FLUSH_MS).unref();
       if (this.#output.destroyed) finish();
       else this.#output.end(finish);
@@ -150,10 +156,13 @@ export class LineWriter {
   }
 }
 
-/** One message as a line. */
+/** Formats a message as one line. */
 export const asLine = (message: unknown): string => lineOf(JSON.stringify(message));
 
-/** Readers that cut lines by Unicode's rules (Node's readline does) would cut at these two, inside a string. */
+/**
+ * Some readers split lines by Unicode's rules (Node's readline does) and would split at these two characters inside a
+ * string.
+ */
 function lineOf(json: string): string {
   const safe = json.replace(/[\u2028\u2029]/g, separator => (separator === '\u2028' ? '\\u2028' : '\\u2029'));
   return `${safe}\n`;

@@ -20,9 +20,9 @@ import type { Refusal } from './message-lines.ts';
 import { StreamTransport } from './stream-transport.ts';
 
 /**
- * Refuses two requests that the SDK accepts on a stream. It takes `server/discover` without a version for the start of an older
- * connection, although older revisions do not have that method. And it does not check the version of a request once the
- * connection has the current revision.
+ * Refuses two requests that the SDK accepts on a stream. The SDK treats `server/discover` without a version as the
+ * start of a legacy connection, although older revisions do not have that method. It also does not check the version of
+ * a request once the connection uses the current revision.
  */
 function unsupportedVersion(message: JSONRPCMessage): Refusal | null {
   if (!('method' in message && 'id' in message)) return null;
@@ -49,18 +49,21 @@ export interface StreamOptions {
   output: Writable;
   build(info: { era: Era }): Face;
   maxLineBytes?: number;
-  /** After the client ends its input, calls are asked to stop and have this long to answer; then the connection closes. */
+  /** Timeout for calls to finish after the client has ended its input; then the connection closes. */
   drainMs?: number;
-  /** Keeps the connection open after the last answer until this resolves, within the same time. */
+  /** Keeps the connection open after the last answer until this resolves, within the same timeout. */
   untilGone?(): Promise<void>;
-  /** Called with the number of requests not yet answered, whenever it changes. */
+  /** Called with the number of unanswered requests, whenever it changes. */
   onInFlight?(count: number): void;
   onError?(error: Error): void;
 }
 
 export interface StreamConnection extends Audience {
   closed: Promise<void>;
-  /** Ends the connection now: calls under way are aborted and get no answer. Wait for `inFlight() === 0` to be kind. */
+  /**
+   * Closes the connection now: calls in flight are aborted and get no answer. To let them finish, wait for `inFlight()
+   * === 0` first.
+   */
   close(): Promise<void>;
   inFlight(): number;
 }
@@ -68,7 +71,7 @@ export interface StreamConnection extends Audience {
 const DEFAULT_MAX_LINE_BYTES = 32 * 1024 * 1024;
 const DEFAULT_DRAIN_MS = 1000;
 
-/** Serves one client over a pair of streams, in whichever era it opens with. */
+/** Serves one client over a pair of streams, in the era that its first message shows. */
 export function serveStream(options: StreamOptions): StreamConnection {
   const ended = new AbortController();
   let current: FaceServer | null = null;
@@ -88,7 +91,7 @@ export function serveStream(options: StreamOptions): StreamConnection {
     direct,
     refuse: message => (current?.era === 'legacy' ? null : unsupportedVersion(message)),
   });
-  /** Before the client said who it is, every request has to go through the handshake's own door. */
+  /** Before the handshake the client is unknown, so every request goes through the SDK. */
   function direct(request: PlainRequest) {
     const server = current;
     if (server?.era !== request.era || !isDirect(request, server.face)) return null;

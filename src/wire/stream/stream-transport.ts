@@ -13,36 +13,41 @@ export interface StreamTransportOptions {
   input: Readable;
   output: Writable;
   maxLineBytes: number;
-  /** How long answers may still be given after the client ended its input. */
+  /** Timeout for answers after the client has ended its input. */
   drainMs: number;
-  /** The client has closed its input: calls should end. */
+  /** Called when the client closes its input: calls should end. */
   onInputEnd(): void;
-  /** Called when everything is answered after that. The connection stays open until it settles, within `drainMs`. */
+  /**
+   * Called when every request is answered after the end of the input. The connection stays open until this resolves,
+   * within `drainMs`.
+   */
   onAnswered(): Promise<void>;
   onInFlight(count: number): void;
-  /** How to answer a request without handing it to `onmessage`; null if it is to be handed on. */
+  /** Returns a function that answers a request without `onmessage`; null if the request goes to `onmessage`. */
   direct(request: PlainRequest): ((call: DirectCall) => Promise<DirectAnswer>) | null;
-  /** Refusal of a message; null if the message is to be handed on. */
+  /** Returns the refusal of a message; null if the message is accepted. */
   refuse(message: JSONRPCMessage): Refusal | null;
 }
 
-/** A request that is being answered past `onmessage`. */
+/** A request that is being answered without `onmessage`. */
 interface Direct {
   stop: AbortController;
   isCancelled: boolean;
 }
 
-/** Input of a client that does not read is paused before its answers fill our memory. */
+/** With more unread bytes than this, the input of a client is paused, so that its answers cannot fill the memory. */
 const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
-/** Log messages for a client that does not read are dropped: only new ones are useful. */
+/** With more unread bytes than this, log messages for a client are dropped, because only new ones are useful. */
 const MAX_UNREAD_LOG_BYTES = 1024 * 1024;
 
-/** Newline-delimited JSON over a pair of streams. It owns both: when the connection is over, they are closed. */
+/**
+ * Newline-delimited JSON over a pair of streams. The transport owns both streams and closes them with the connection.
+ */
 export class StreamTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: Transport['onmessage'];
-  /** Settles when the connection is over and its last answer was handed over. */
+  /** Resolves when the connection has ended and its last answer was passed on. */
   readonly closed: Promise<void>;
   readonly #options: StreamTransportOptions;
   readonly #writer: LineWriter;
@@ -74,7 +79,7 @@ export class StreamTransport implements Transport {
         }),
       },
     );
-    // Errors stay handled for good: a late EPIPE after closing must not become an uncaught exception.
+    // The error listener is never removed: a late EPIPE after closing must not become an uncaught exception.
     input.on('error', error => this.#fail(error));
     output.on('error', error => this.#fail(error));
     output.on('close', () => void this.close());
@@ -123,7 +128,7 @@ export class StreamTransport implements Transport {
       return;
     }
     const { message } = reading;
-    // A subscription stays unanswered for as long as it lasts; nobody waits for it.
+    // Not counted: a subscription stays unanswered as long as it lasts, and nobody waits for it.
     if ('method' in message && 'id' in message && message.method !== 'subscriptions/listen') {
       this.#asked(message.id);
     }
@@ -144,7 +149,7 @@ export class StreamTransport implements Transport {
     this.#direct.set(id, direct);
     this.#asked(id);
     const notify = (text: string) => {
-      // Progress for a client that does not read is dropped: only the newest is useful.
+      // Progress for a client that does not read is dropped, because only the newest is useful.
       if (this.#writer.unreadBytes <= MAX_UNREAD_BYTES) this.#send(text);
     };
     void answer({ signal: direct.stop.signal, notify }).then(({ text }) => {
@@ -188,7 +193,7 @@ export class StreamTransport implements Transport {
     if (this.#state === 'draining' && this.inFlight === 0) void this.#depart();
   }
 
-  /** The client may have closed only its own half, and still be reading. */
+  /** Not closed yet: the client may have closed only its sending half, and still be reading. */
   #drain(): void {
     if (this.#state !== 'open') return;
     this.#state = 'draining';

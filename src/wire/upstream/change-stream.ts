@@ -5,14 +5,14 @@ import type { Multiplexer } from './multiplexer.ts';
 
 const FIRST_PAUSE_MS = 1000;
 const MAX_PAUSE_MS = 60_000;
-/** A stream that lasted this long was a good one. */
+/** A stream that lasted at least this long resets the retry delay. */
 const STABLE_MS = 30_000;
 
 const KINDS = ['tools', 'prompts', 'resources'] as const;
 
 /**
- * Keeps a stream of changes open for as long as `signal` says. `open` settles or rejects when the stream is over; false
- * means that there is none to be had. Changes may have been missed in between, so after a gap each list counts as changed.
+ * Keeps a stream of changes open until `signal` aborts. `open` settles when the stream has ended; false means that the
+ * server offers none. Changes may have been missed between two streams, so after a gap each list counts as changed.
  */
 export async function reconnectStream(
   open: () => Promise<boolean>,
@@ -35,7 +35,7 @@ export async function reconnectStream(
   }
 }
 
-/** The lists of which the server says that it tells when they change. */
+/** Lists for which the server declares change notifications. */
 export const changing = (capabilities: Json): (typeof KINDS)[number][] =>
   KINDS.filter(kind => {
     const declared = capabilities[kind];
@@ -46,7 +46,7 @@ export function notifyAllListsChanged(capabilities: Json, events: LinkEvents): v
   for (const kind of changing(capabilities)) events.onNotification(`notifications/${kind}/list_changed`, {});
 }
 
-/** The modern way: one request that stays open, and asks for what the server says it can tell. */
+/** The modern way: one request that stays open and subscribes to everything that the server offers. */
 export async function subscribe(
   mux: Multiplexer,
   capabilities: Json,

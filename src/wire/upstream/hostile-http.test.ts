@@ -149,7 +149,7 @@ describe('where we do not go', () => {
     const again = open(`http://moving.test:${port}/mcp`, { lookup: guardedLookup(resolve) });
     expect(await faultOf(again)).toMatchObject({
       kind: 'start',
-      message: expect.stringContaining('never connected to'),
+      message: expect.stringContaining('never connects to'),
     });
   });
 
@@ -184,7 +184,7 @@ describe('an answer that is none', () => {
         response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
         response.write('{"jsonrpc":"2.0"', () => response.destroy());
       },
-      'broke off',
+      'broke in the middle',
     ],
     [
       'a stream that ends without it',
@@ -215,7 +215,7 @@ describe('an answer that is none', () => {
     [
       'compressed, but not really',
       ({ response }) => json(response, {}, { 'content-encoding': 'gzip' }),
-      'broke off',
+      'broke in the middle',
     ],
     ['HTTP 500', ({ response }) => void response.writeHead(500).end('oh'), 'HTTP 500'],
   ];

@@ -40,7 +40,7 @@ interface MirroredParameter {
 class ModernHeaders {
   readonly #mirrored = new Map<string, MirroredParameter[]>();
 
-  /** Reads the arguments to repeat from a list of tools. */
+  /** Reads from a list of tools which arguments to repeat in headers. */
   learn(result: Json): void {
     if (!Array.isArray(result.tools)) return;
     for (const tool of result.tools) {
@@ -81,7 +81,7 @@ function mirroredParameters(schema: unknown, path: string[], depth: number): Mir
   return [...own, ...inner.flatMap(([key, child]) => mirroredParameters(child, [...path, key], depth + 1))];
 }
 
-/** As it is, or encoded if a header cannot hold it. */
+/** Returns the value unchanged, or encoded if a header cannot contain it. */
 function asHeader(value: string): string {
   const isPlain = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/.test(value);
   if (isPlain && !/^=\?base64\?.*\?=$/.test(value)) return value;
@@ -126,12 +126,12 @@ export class HttpChannel implements Channel {
 
   cancel(id: number, reason: string): void {
     const open = this.#open.get(id);
-    // A modern server takes a closed connection for a cancel. A legacy server needs a notification.
+    // A modern server treats a closed connection as a cancel request. A legacy server needs a notification.
     if (open && !open.isModern) void this.send(cancelNotice(id, reason));
     open?.leave.abort();
   }
 
-  /** Opens the stream for unsolicited messages of a legacy server. False: the server has none. */
+  /** Opens the stream for unsolicited messages of a legacy server. False: the server offers none. */
   async listen(position: StreamPosition): Promise<boolean> {
     const answer = await this.#get(position, this.#options.over).catch(error => {
       this.#endIfGone(error);
@@ -206,7 +206,7 @@ export class HttpChannel implements Channel {
     return this.#options.session.ask('GET', { headers, signal });
   }
 
-  /** A protocol error may come with any HTTP status. It is the server's own answer. */
+  /** A JSON-RPC error may come with any HTTP status; then it is the server's own answer. */
   async #takeRefusal(answer: Answer, id: number | null): Promise<void> {
     const { mux } = this.#options;
     const text = await readText(answer.body, MAX_REFUSAL_BYTES);
@@ -223,7 +223,7 @@ export class HttpChannel implements Channel {
     return this.#faultOf(answer, null, 0);
   }
 
-  /** Also ends the link if the session is gone. */
+  /** Also ends the link if the server has ended the session. */
   #faultOf({ status, headers }: Answer, answeredId: unknown, id: number | null): StatusFault {
     const { session } = this.#options;
     if (status === 404 && session.sessionId !== null && (id === null || answeredId !== id))
@@ -231,7 +231,7 @@ export class HttpChannel implements Channel {
     return new StatusFault(status, headers);
   }
 
-  /** Unreachable or unauthorized: then every other request fails, too. */
+  /** If the server is unreachable or unauthorized, every other request fails too. */
   #endIfGone(fault: unknown): void {
     if (fault instanceof UnreachableFault || (fault instanceof StatusFault && fault.status === 401))
       this.#options.mux.end(fault);

@@ -22,13 +22,13 @@ import { handshakeRefused, Multiplexer, toLink } from './multiplexer.ts';
 import { openSseChannel, type StreamPosition } from './sse.ts';
 
 export interface HttpLinkOptions extends LinkOptions, HttpTarget {
-  /** `http` is Streamable HTTP of both eras, `sse` the two-way HTTP of 2024. */
+  /** `http` is Streamable HTTP of both eras, `sse` the older transport of 2024 with a separate event stream. */
   kind: 'http' | 'sse';
 }
 
 const END_SESSION_TIMEOUT_MS = 2000;
 
-/** A link to a server over HTTP. Rejects with an UpstreamFault. */
+/** Opens a link to a server over HTTP. Rejects with an UpstreamFault. */
 export async function openHttpLink(options: HttpLinkOptions): Promise<UpstreamLink> {
   const { events, kind, maxFrameBytes = MAX_FRAME_BYTES } = options;
   const session = new HttpSession(options);
@@ -49,7 +49,7 @@ export async function openHttpLink(options: HttpLinkOptions): Promise<UpstreamLi
   try {
     if (kind === 'sse') {
       const { startTimeoutMs, signal } = options;
-      // A server that sends no first event is as silent as one that does not answer.
+      // The timeout also covers the first event: a server that does not send it counts as not answering.
       const opening = withTimeout(openSseChannel(shared), realTimers, startTimeoutMs, signal, isLate =>
         isLate
           ? new UpstreamFault('timeout', 'The server did not begin within the time limit.')
@@ -81,7 +81,10 @@ export async function openHttpLink(options: HttpLinkOptions): Promise<UpstreamLi
   }
 }
 
-/** Tries the modern handshake first. A passing or authorization error leaves the era open; any other error means legacy. */
+/**
+ * Tries the modern handshake first. After a temporary or authorization error the era stays unknown; any other error
+ * means legacy.
+ */
 async function negotiate(mux: Multiplexer, options: HttpLinkOptions): Promise<UpstreamHandshake> {
   const startedAt = performance.now();
   try {
@@ -103,7 +106,7 @@ async function handshakeOrRefusal(mux: Multiplexer, options: LinkOptions): Promi
   });
 }
 
-/** So that the server can free the session. */
+/** Sent so that the server can free the session. */
 async function endSession(session: HttpSession): Promise<void> {
   if (session.sessionId === null) return;
   await session

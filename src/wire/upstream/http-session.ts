@@ -15,14 +15,14 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { isRefused, isRefusedHost } from '../../base/network.ts';
 import { UpstreamFault } from './link.ts';
 
-/** The server was not reached, so it did not get the request. */
+/** The server could not be reached, so it did not get the request. */
 export class UnreachableFault extends UpstreamFault {
   constructor(message: string, cause?: unknown) {
     super('transport', message, { cause });
   }
 }
 
-/** An HTTP error instead of an answer of the protocol. */
+/** An HTTP error status instead of a JSON-RPC answer. */
 export class StatusFault extends UpstreamFault {
   readonly status: number;
 
@@ -38,13 +38,13 @@ export class StatusFault extends UpstreamFault {
     this.status = status;
   }
 
-  /** Temporary: it shows nothing about the protocol of the server. */
+  /** A temporary error, which shows nothing about the protocol of the server. */
   get isPassing(): boolean {
     return [408, 425, 429, 502, 503, 504].includes(this.status);
   }
 }
 
-/** Seconds, or a date. */
+/** `Retry-After` is a number of seconds or a date. */
 function retryAfter(value: string | undefined, now: number): number | null {
   if (value === undefined) return null;
   if (/^\d{1,9}$/.test(value.trim())) return Number(value) * 1000;
@@ -54,7 +54,7 @@ function retryAfter(value: string | undefined, now: number): number | null {
 
 const TLS_CODE = /CERT|UNABLE_TO|ERR_TLS|ERR_SSL|EPROTO/;
 
-/** An error of the connection, without the URL, which may hold secrets. */
+/** An error of the connection, without the URL, which may contain secrets. */
 export function networkFault(error: unknown, host: string): UpstreamFault {
   if (error instanceof UpstreamFault) return error;
   const { code, syscall, message } = error as NodeJS.ErrnoException;
@@ -69,11 +69,11 @@ export function networkFault(error: unknown, host: string): UpstreamFault {
 
 const INTERNAL_ERROR = -32603;
 
-/** A message over the limit; the link cannot be used any more. */
+/** A message exceeded the limit; the link cannot be used any more. */
 export const tooLarge = (maxBytes: number): UpstreamFault =>
   new UpstreamFault('transport', `The server sent a message of more than ${maxBytes} bytes.`);
 
-/** An answer over the limit fails only its request: the server works, and others may share it. */
+/** An answer over the limit fails only its own request: the server works, and other runs may share it. */
 export function answerTooLarge(maxBytes: number): UpstreamFault {
   const message = `The answer is too large: it has more than ${maxBytes} bytes. Ask for less at a time.`;
   return new UpstreamFault('answer', message, { error: { code: INTERNAL_ERROR, message } });
@@ -92,13 +92,16 @@ export interface Exchange {
 export interface Answer {
   status: number;
   headers: IncomingHttpHeaders;
-  /** Decompressed. */
+  /** The body, decompressed. */
   body: Readable;
 }
 
 const MAX_REDIRECTS = 3;
 
-/** One request over HTTP. A redirect is followed only within the same origin, and only where the request stays the same. */
+/**
+ * Sends one HTTP request. A redirect is followed only within the same origin, and only if method and body stay the
+ * same.
+ */
 export async function exchange(asked: Exchange, redirectsLeft = MAX_REDIRECTS): Promise<Answer> {
   const message = await send(asked);
   const { statusCode: status = 0, headers } = message;
@@ -117,17 +120,17 @@ export async function exchange(asked: Exchange, redirectsLeft = MAX_REDIRECTS): 
 
 function send({ url, body, lookup, agent, method, headers, signal }: Exchange): Promise<IncomingMessage> {
   if (isRefusedHost(url.hostname))
-    throw new UnreachableFault(`${url.hostname} is an address that is never connected to.`);
+    throw new UnreachableFault(`${url.hostname} is an address that Squad never connects to.`);
   const request = url.protocol === 'https:' ? secureRequest : plainRequest;
   return new Promise((resolve, reject) => {
     const sent = request(url, { method, headers, agent, lookup });
-    // Not by the `signal` option: its error could be emitted where nobody listens any more.
+    // Not aborted with the `signal` option: its error could be emitted when no listener is left.
     const leave = () => sent.destroy();
     signal.addEventListener('abort', leave, { once: true });
     sent.once('close', () => signal.removeEventListener('abort', leave));
     if (signal.aborted) leave();
     sent.once('response', message => {
-      // Readers see the error. It may come when nobody reads any more.
+      // Readers get the error; this listener handles one that comes when nobody reads any more.
       message.on('error', () => {});
       resolve(message);
     });
@@ -147,19 +150,19 @@ const DECODERS: Record<string, () => ReturnType<typeof createGunzip>> = {
   br: () => createBrotliDecompress(),
 };
 
-/** We ask for no compression, but some servers compress anyway. The reader enforces size limits. */
+/** Squad asks for no compression, but some servers compress anyway. The reader enforces size limits. */
 function decoded(message: IncomingMessage): Readable {
   const encoding = message.headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
   if (encoding === 'identity' || encoding === '') return message;
   const decoder = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding]?.() : undefined;
   if (!decoder) {
     message.destroy();
-    throw new UpstreamFault('transport', 'The server answered in an encoding nobody asked for.');
+    throw new UpstreamFault('transport', 'The server answered in an encoding that was not requested.');
   }
   return pipeline(message, decoder, () => {});
 }
 
-/** The whole body as text; one over the limit is not read to its end. */
+/** Reads the whole body as text; stops at the limit. */
 export async function readText(body: Readable, maxBytes: number, excess = tooLarge): Promise<string> {
   const parts: Buffer[] = [];
   let size = 0;
@@ -171,12 +174,14 @@ export async function readText(body: Readable, maxBytes: number, excess = tooLar
     }
   } catch (error) {
     if (error instanceof UpstreamFault) throw error;
-    throw new UpstreamFault('transport', 'The answer broke off.', { cause: error });
+    throw new UpstreamFault('transport', 'The connection broke in the middle of the answer.', {
+      cause: error,
+    });
   }
   return Buffer.concat(parts).toString();
 }
 
-/** Resolves a name for the connection itself, so that the checked address is the one connected to. */
+/** Resolves the host name for the connection itself, so that Squad connects to exactly the address that was checked. */
 export function guardedLookup(resolve: typeof systemLookup = systemLookup): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, { ...options, all: true }, (error, addresses) => {
@@ -184,7 +189,7 @@ export function guardedLookup(resolve: typeof systemLookup = systemLookup): Look
       if (error || !first) callback(error ?? new Error(`No address for ${hostname}`), '', 0);
       else if (addresses.some(({ address }) => isRefused(address)))
         callback(
-          Object.assign(new Error(`${hostname} is at an address that is never connected to`), {
+          Object.assign(new Error(`${hostname} is at an address that Squad never connects to`), {
             code: 'EREFUSEDADDRESS',
             syscall: 'getaddrinfo',
           }),
@@ -200,21 +205,21 @@ export function guardedLookup(resolve: typeof systemLookup = systemLookup): Look
 export interface HttpTarget {
   url: string;
   headers: Record<string, string>;
-  /** For tests: resolves names. */
+  /** Only for tests: replaces name resolution. */
   lookup?: LookupFunction;
 }
 
-/** Headers that we set ourselves. */
+/** Headers that Squad sets; a configuration cannot. */
 const OURS =
   /^(host|content-(length|type|encoding)|transfer-encoding|connection|upgrade|te|accept|accept-encoding|expect|last-event-id|mcp-.*)$/i;
-/** More than calls in flight, so that a stream of changes never waits for a call. */
+/** Higher than the limit of calls in flight, so that a stream of changes never waits for a call. */
 const MAX_CONNECTIONS = 64;
-/** Shorter than the idle timeout of most servers: a request on a connection that has just ended would be lost. */
+/** Shorter than the idle timeout of most servers: a request sent on a connection that has just closed would be lost. */
 const IDLE_MS = 4000;
 
 /** Connections, headers and session for one server over HTTP. */
 export class HttpSession {
-  /** From the answer to `initialize`; null before, and for servers that keep none. */
+  /** Session id from the answer to `initialize`; null before that, and for servers without sessions. */
   sessionId: string | null = null;
   protocolVersion: string | null = null;
   readonly url: URL;

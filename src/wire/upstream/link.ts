@@ -13,52 +13,55 @@ export interface Progress {
 export interface LinkRequest {
   timeoutMs: number;
   signal?: AbortSignal;
-  /** Asks for progress. Each notification restarts the timeout, up to half an hour in all. */
+  /** Asks for progress. Each progress notification restarts the timeout, up to half an hour in total. */
   onProgress?(update: Progress): void;
-  /** Capabilities of the client behind this request. Sent to modern servers only. */
+  /** Capabilities of the client that made this request. Only sent to modern servers. */
   capabilities?: Json;
 }
 
-/** A connection to another MCP server after the handshake. Ids and progress tokens are its own, never a caller's. */
+/**
+ * A connection to another MCP server after the handshake. Ids and progress tokens are chosen by the link, never by a
+ * caller.
+ */
 export interface UpstreamLink {
   readonly era: Era;
   readonly server: { name: string; version: string };
-  /** As the server declared them. */
+  /** Capabilities that the server declared. */
   readonly capabilities: Json;
-  /** The result, an object, otherwise unchecked. Rejects with an UpstreamFault. */
+  /** Resolves with the result, an object, otherwise unchecked. Rejects with an UpstreamFault. */
   request(method: string, params: Json, options: LinkRequest): Promise<Json>;
-  /** Requests not yet answered. */
+  /** Number of unanswered requests. */
   inFlight(): number;
-  /** Settles with the reason when the connection ends. Never rejects. */
+  /** Resolves with the reason when the connection ends. Never rejects. */
   readonly closed: Promise<UpstreamFault>;
   close(): Promise<void>;
 }
 
-/** Notifications of the server. */
+/** Called for each notification of the server. */
 export interface LinkEvents {
   onNotification(method: string, params: Json): void;
-  /** If it rejects or is absent, the server gets "method not found". */
+  /** Answers a request of the server. If it rejects or is absent, the server gets "method not found". */
   onRequest?(method: string, params: Json, signal: AbortSignal): Promise<Json>;
-  /** An unexpected, second or late answer was dropped. */
+  /** Called when an unexpected, second or late answer was dropped. */
   onStray(): void;
 }
 
 export type FaultKind =
   /** The connection broke, or a message was invalid. */
   | 'transport'
-  /** The server has ended our session. It works, and opens new ones. */
+  /** The server has ended our session. The server works and accepts a new session. */
   | 'session'
   /** No answer in time. */
   | 'timeout'
   /** The process ended. */
   | 'exit'
-  /** It cannot be started or reached. */
+  /** The server cannot be started or reached. */
   | 'start'
-  /** Credentials are missing or refused: retrying does not help. */
+  /** Credentials are missing or refused, so retrying does not help. */
   | 'unauthorized'
   /** The caller cancelled the request. */
   | 'cancelled'
-  /** The server's own answer, a protocol error. The server works. */
+  /** The server answered with a JSON-RPC error, so it works. */
   | 'answer';
 
 /** Why a request to another server has no result. Only `transport`, `timeout`, `exit`, `start` and `unauthorized` are faults of the server. */
@@ -88,9 +91,11 @@ export class UpstreamFault extends Error {
 
 /** Sends messages to a server. Answers and errors are reported to the multiplexer. */
 export interface Channel {
-  /** Never rejects. If the transport can tell, settles when the server has the message. */
+  /**
+   * Sends a message. Never rejects. If the transport can detect it, resolves when the server has received the message.
+   */
   send(message: Json): void | Promise<void>;
-  /** Cancels a request in the way of the transport. */
+  /** Cancels a request in the way that the transport prescribes. */
   cancel(id: number, reason: string): void;
 }
 
@@ -107,14 +112,14 @@ const CAPABILITIES_KEY = `${META}clientCapabilities`;
 const SERVER_KEY = `${META}serverInfo`;
 
 interface OwnMeta {
-  /** The client, in the modern protocol. */
+  /** Name and version of the client, sent with each modern request. */
   envelope: Json | null;
-  /** Capabilities of the client behind this request. */
+  /** Capabilities of the client that made this request. */
   capabilities: Json | undefined;
   progressToken: number | null;
 }
 
-/** Replaces the caller's `_meta`: tokens and envelopes are ours. */
+/** Replaces the caller's `_meta`: progress token and envelope are set here. */
 export function withMeta(params: Json, { envelope, capabilities, progressToken }: OwnMeta): Json {
   if (envelope === null && progressToken === null) {
     if (params._meta === undefined) return params;
@@ -131,14 +136,14 @@ export interface LinkOptions {
   events: LinkEvents;
   clientInfo: { name: string; version: string };
   /**
-   * Capabilities of the client behind this link (default: all that a legacy server can use if `events.onRequest` is set, else
-   * none).
+   * Capabilities of the client behind this link (default: everything that a legacy server can use if `events.onRequest`
+   * is set, otherwise none).
    */
   capabilities?: Json;
-  /** For the whole handshake. */
+  /** Timeout for the whole handshake. */
   startTimeoutMs: number;
   signal?: AbortSignal;
-  /** Limit for one message. */
+  /** Maximum size of one message in bytes. */
   maxFrameBytes?: number;
 }
 
@@ -154,7 +159,7 @@ export interface UpstreamHandshake {
 export const MODERN = '2026-07-28';
 const NEWEST_LEGACY = '2025-11-25';
 
-/** `initialize` and its confirmation. Rejects with the server's answer if it does not know the method. */
+/** Sends `initialize` and its confirmation. Rejects with the server's error if the server does not know the method. */
 export async function handshakeLegacy(mux: Multiplexer, options: LinkOptions): Promise<UpstreamHandshake> {
   mux.envelope = null;
   const { clientInfo, events, startTimeoutMs: timeoutMs, signal } = options;
@@ -180,13 +185,14 @@ export async function handshakeLegacy(mux: Multiplexer, options: LinkOptions): P
   };
 }
 
-/** `server/discover`. From then on every request names the client. */
+/** Sends `server/discover`. After it, every request names the client. */
 export async function handshakeModern(mux: Multiplexer, options: LinkOptions): Promise<UpstreamHandshake> {
   const { clientInfo, startTimeoutMs: timeoutMs, signal } = options;
   mux.envelope = {
     [VERSION_KEY]: MODERN,
     [CLIENT_KEY]: clientInfo,
-    // A modern server asks its questions in results, which go to the caller. So nothing is declared here for the caller.
+    // No capabilities are declared for the caller: a modern server puts its questions into results, which go to the
+    // caller.
     [CAPABILITIES_KEY]: options.capabilities ?? {},
   };
   const result = await mux.request('server/discover', {}, { timeoutMs, ...(signal && { signal }) });

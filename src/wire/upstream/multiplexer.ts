@@ -15,7 +15,7 @@ import {
 interface Pending {
   resolve(result: Json): void;
   reject(fault: UpstreamFault): void;
-  /** Undefined: it waits as long as the link lasts. */
+  /** Undefined: the request waits as long as the link lasts. */
   timer: NodeJS.Timeout | undefined;
   timeoutMs: number;
   ceilingAt: number;
@@ -24,7 +24,7 @@ interface Pending {
   stopListening(): void;
 }
 
-/** A request ends after this long, whatever progress it makes. */
+/** Maximum duration of a request, even if it makes progress. */
 const CEILING_MS = 30 * 60_000;
 
 /** Restarts the timeout after progress. */
@@ -54,10 +54,10 @@ function answered({ code, message, data }: Json): UpstreamFault {
 
 const METHOD_NOT_FOUND = -32601;
 const INTERNAL_ERROR = -32603;
-/** Requests of one server at once. */
+/** Maximum number of requests that one server may have open. */
 const MAX_AT_ONCE = 64;
 
-/** Requests of the server. Pings are answered here; other requests go to the one client that has the server to itself. */
+/** Requests from the server. Pings are answered here; other requests go to the only client of the server. */
 class ServerRequests {
   readonly #events: LinkEvents;
   readonly #send: (message: Json) => void;
@@ -68,7 +68,7 @@ class ServerRequests {
     this.#send = send;
   }
 
-  /** The server waits for an answer of ours. */
+  /** Called when the server sends a request that needs an answer. */
   get isOpen(): boolean {
     return this.#open.size > 0;
   }
@@ -81,14 +81,14 @@ class ServerRequests {
     else void this.#forward(this.#events.onRequest.bind(this.#events), id, method, params);
   }
 
-  /** The server cancels one of its requests. */
+  /** Called when the server cancels one of its requests. */
   abort(id: unknown): boolean {
     const controller = this.#open.get(id as string | number);
     controller?.abort();
     return controller !== undefined;
   }
 
-  /** The server is gone. That is the reason of the signals. */
+  /** The server is gone: aborts its open requests with that reason. */
   abortAll(): void {
     for (const controller of this.#open.values()) controller.abort('server_gone');
   }
@@ -106,7 +106,7 @@ class ServerRequests {
       if (!controller.signal.aborted) this.#send({ jsonrpc: '2.0', id, result });
     } catch (error) {
       if (controller.signal.aborted) return;
-      // The client's own error is returned unchanged. The server gets no details of any other error.
+      // A JSON-RPC error of the client is passed on unchanged. For any other error the server gets no details.
       const answer = error instanceof UpstreamFault ? error.error : null;
       if (answer) this.#send({ jsonrpc: '2.0', id, error: answer });
       else this.#refuse(id, METHOD_NOT_FOUND, 'Method not found');
@@ -115,7 +115,7 @@ class ServerRequests {
     }
   }
 
-  /** Refused without asking the client, so it counts as a stray message. */
+  /** Refused without asking the client, so the request counts as a stray message. */
   #refuseStray(id: string | number, code: number, message: string): void {
     this.#events.onStray();
     this.#refuse(id, code, message);
@@ -127,12 +127,12 @@ class ServerRequests {
 }
 
 /**
- * Many requests over one channel. Each gets an id and a progress token of ours, by which its answer is found. Other messages are
- * notifications, requests of the server, or stray.
+ * Sends many requests over one channel. Each gets an id and a progress token of this link, by which its answer is
+ * found. All other messages are notifications, requests of the server, or stray.
  */
 export class Multiplexer {
   readonly closed: Promise<UpstreamFault>;
-  /** Fields for `_meta` of every request, besides the progress token. */
+  /** Fields for `_meta` of every request, in addition to the progress token. */
   envelope: Json | null = null;
   readonly #events: LinkEvents;
   readonly #pending = new Map<number, Pending>();
@@ -155,7 +155,7 @@ export class Multiplexer {
     this.#channel = channel;
   }
 
-  /** Without standing requests, which wait as long as the link lasts. */
+  /** Does not count subscriptions, which stay open as long as the link lasts. */
   get inFlight(): number {
     return this.#pending.size - this.#standing;
   }
@@ -168,7 +168,7 @@ export class Multiplexer {
     return this.#ask(method, params, options, options.timeoutMs);
   }
 
-  /** A request without a timeout: the server answers when it ends the subscription. */
+  /** Sends a request without a timeout: the server answers when it ends the subscription. */
   standing(method: string, params: Json, signal: AbortSignal): Promise<Json> {
     return this.#ask(method, params, { signal }, null);
   }
@@ -181,10 +181,10 @@ export class Multiplexer {
     return this.#pending.has(id);
   }
 
-  /** Takes one parsed message, unchecked. */
+  /** Handles one parsed but unchecked message. */
   receive(message: unknown): void {
     if (this.#fault) return;
-    // A batch. A batch inside a batch is stray.
+    // The message is a batch. A batch inside a batch is stray.
     if (Array.isArray(message)) for (const each of message) this.#takeOne(each);
     else this.#takeOne(message);
   }
@@ -194,7 +194,7 @@ export class Multiplexer {
     this.#take(id)?.reject(fault);
   }
 
-  /** Fails all open requests with this fault and ends the link. */
+  /** Fails all open requests with this fault, and ends the link. */
   end(fault: UpstreamFault): void {
     if (this.#fault) return;
     this.#fault = fault;
@@ -217,7 +217,7 @@ export class Multiplexer {
       const onAbort = () => this.#giveUp(id, cancelled(method));
       const onTime = () => {
         const pending = this.#pending.get(id);
-        // The server waits for an answer of ours, perhaps from a person.
+        // The server waits for the answer, which may come from a person.
         if (pending && this.#serverRequests.isOpen && performance.now() < pending.ceilingAt) extend(pending);
         else this.#giveUp(id, new UpstreamFault('timeout', `No answer to ${method} within the time limit.`));
       };
@@ -286,7 +286,7 @@ export class Multiplexer {
   #takeNotification(method: string, params: Json): void {
     if (method === 'notifications/progress') this.#takeProgress(params);
     else if (method === 'notifications/cancelled') this.#takeCancel(params.requestId);
-    // Only confirms that the stream is open.
+    // This message only confirms that the stream is open.
     else if (method !== 'notifications/subscriptions/acknowledged')
       this.#events.onNotification(method, params);
   }

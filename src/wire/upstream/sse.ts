@@ -20,13 +20,13 @@ export interface SseEvent {
 
 const LF = 10;
 const CR = 13;
-/** Memory of a line in addition to its text. */
+/** Estimated memory of a line in addition to its text. */
 const LINE_COST = 8;
 
 /**
- * Parses server-sent events from bytes. Holds no more than one event and throws when that is over the limit. Own code, because
- * `eventsource-parser` counts only the text of `data`, needs quadratic time for a chunk of LF lines with one CR, and holds back
- * an event that ends with CR until the next chunk.
+ * Parses server-sent events from bytes. Buffers at most one event, and throws when that exceeds the limit.
+ * `eventsource-parser` is not used, because it counts only the text of `data`, needs quadratic time for a chunk of LF
+ * lines with one CR, and delays an event that ends with CR until the next chunk.
  */
 export class SseParser {
   lastEventId: string | null = null;
@@ -50,7 +50,8 @@ export class SseParser {
   push(chunk: Buffer): void {
     if (chunk.length === 0) return;
     let from = this.#afterCr && chunk[0] === LF ? 1 : 0;
-    // Each is searched again only after it was passed: a chunk full of one would otherwise be searched for the other each time.
+    // Positions of the next CR and LF. Each is searched again only after it was passed; otherwise a chunk full of one
+    // would be searched for the other every time.
     let lf = chunk.indexOf(LF, from);
     let cr = chunk.indexOf(CR, from);
     while (lf >= 0 || cr >= 0) {
@@ -62,7 +63,7 @@ export class SseParser {
       if (cr >= 0 && cr < from) cr = chunk.indexOf(CR, from);
     }
     this.#add(chunk.subarray(from));
-    // The LF of a CRLF may come with the next chunk.
+    // The LF of a CRLF may arrive with the next chunk.
     this.#afterCr = chunk[chunk.length - 1] === CR;
   }
 
@@ -82,7 +83,7 @@ export class SseParser {
     this.#isFirst = false;
     if (line === '') this.#finishEvent();
     else if (this.#takeField(line)) this.#size += LINE_COST;
-    // Ignored lines do not count.
+    // Ignored lines do not count towards the limit.
     else this.#size -= bytes.length;
   }
 
@@ -111,7 +112,7 @@ export class SseParser {
   }
 }
 
-/** For both transports over HTTP. */
+/** Options of both HTTP transports. */
 export interface HttpChannelOptions {
   session: HttpSession;
   mux: Multiplexer;
@@ -122,10 +123,13 @@ export interface HttpChannelOptions {
 }
 
 export const ACCEPT = 'application/json, text/event-stream';
-/** Bytes read of an error answer, or of an answer that should be empty. */
+/** Maximum number of bytes read of an error response, or of a response that should be empty. */
 export const MAX_REFUSAL_BYTES = 64 * 1024;
 
-/** The HTTP+SSE transport of 2024: messages come on one stream, whose first event names the endpoint. Settles once that is known. */
+/**
+ * The HTTP+SSE transport of 2024: messages arrive on one stream, whose first event names the endpoint for requests.
+ * Resolves once the endpoint is known.
+ */
 export async function openSseChannel(options: HttpChannelOptions): Promise<Channel> {
   const { session, mux, over } = options;
   const answer = await session.ask('GET', { headers: { accept: 'text/event-stream' }, signal: over });
@@ -169,7 +173,7 @@ async function post(session: HttpSession, url: URL, message: Json, signal: Abort
   if (answer.status < 200 || answer.status > 299) throw new StatusFault(answer.status, answer.headers);
 }
 
-/** Reads the stream to its end, which also ends the link. */
+/** Reads the stream to its end; then the link ends. */
 function endpointOf(options: HttpChannelOptions, body: NodeJS.ReadableStream): Promise<URL> {
   const { mux, session, events, maxFrameBytes } = options;
   return new Promise((resolve, reject) => {
@@ -201,7 +205,7 @@ function endpoint(from: URL, data: string): URL {
   throw new UpstreamFault('transport', 'The server names an endpoint at another host.');
 }
 
-/** How far a stream was read, to resume it. */
+/** Position in a stream, for resuming it. */
 export interface StreamPosition {
   lastEventId: string | null;
   retryMs: number | null;
@@ -209,17 +213,17 @@ export interface StreamPosition {
 
 interface MessageStreamOptions extends Pick<HttpChannelOptions, 'mux' | 'events' | 'maxFrameBytes'> {
   position: StreamPosition;
-  /** Whether no further message is expected. */
+  /** Returns whether no further message is expected. */
   isDone(): boolean;
   onMessage?: ((message: unknown) => void) | undefined;
-  /** Fault for a message over the limit (default: a fault of the connection). */
+  /** Creates the fault for a message over the limit (default: a fault of the connection). */
   excess?: (maxBytes: number) => UpstreamFault;
 }
 
-/** Time for a server to close a stream that is done. */
+/** Timeout for the server to close a stream after its last message. */
 const CLOSE_TIMEOUT_MS = 1000;
 
-/** Reads messages until the stream ends or breaks. Rejects only for an invalid stream. */
+/** Reads messages until the stream ends or breaks. Rejects only if the stream is invalid. */
 export async function readMessages(body: Readable, options: MessageStreamOptions): Promise<void> {
   const { mux, events, position, isDone, onMessage } = options;
   const parser = new SseParser(
@@ -245,7 +249,7 @@ export async function readMessages(body: Readable, options: MessageStreamOptions
     }
   } catch (error) {
     if (error instanceof UpstreamFault) throw error;
-    // The stream broke. Open requests see that there was no answer.
+    // The stream broke. Open requests fail because they got no answer.
   } finally {
     clearTimeout(timer);
     body.destroy();

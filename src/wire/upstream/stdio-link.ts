@@ -27,7 +27,7 @@ interface ServiceEnd {
 interface StdioLinkOptions extends LinkOptions {
   stdout: Readable;
   stdin: Writable;
-  /** Settles when the process ends; never rejects. */
+  /** Resolves when the process ends; never rejects. */
   ended: Promise<ServiceEnd>;
 }
 
@@ -36,11 +36,11 @@ interface LineChannelOptions extends Pick<StdioLinkOptions, 'stdout' | 'stdin' |
   mux: Multiplexer;
 }
 
-/** Unread bytes after which nothing more is sent to a server. */
+/** With more unread bytes than this, nothing more is sent to a server. */
 const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
-/** A line longer than this many maximal frames is endless. */
+/** A line longer than this many messages of maximum size is treated as endless. */
 const ENDLESS_FRAMES = 8;
-/** Between the end of a process and the end of its output, in either order. */
+/** Timeout between the end of a process and the end of its output, in either order. */
 const LAST_OUTPUT_TIMEOUT_MS = 250;
 
 /** One message a line, over the streams of a process. */
@@ -62,7 +62,7 @@ function openLineChannel(options: LineChannelOptions): Channel {
       if (write(message)) return;
       const fault = new UpstreamFault('transport', 'The server does not read what it is sent.');
       if (typeof message.method === 'string' && typeof message.id === 'number') mux.fail(message.id, fault);
-      // The server does not read our answer.
+      // The server does not read the answer that was sent to it.
       else events.onStray();
     },
     cancel(id, reason) {
@@ -87,7 +87,7 @@ function readLines({ stdout, mux, events, maxFrameBytes }: LineChannelOptions): 
     },
   );
 
-  /** Others share the link: only the request with the oversized answer fails. */
+  /** Only the request with the oversized answer fails, because others share the link. */
   function dropLine(edges: LineEdges): void {
     const id = answeredId(edges);
     if (typeof id !== 'number') giveUp(maxFrameBytes);
@@ -101,10 +101,10 @@ function readLines({ stdout, mux, events, maxFrameBytes }: LineChannelOptions): 
   }
 
   function readLine(bytes: Buffer): void {
-    // Blank lines are not errors.
+    // Blank lines are ignored.
     if (bytes.length === 0 || (bytes.length === 1 && bytes[0] === 13)) return;
     const message = tryParseJson(bytes.toString());
-    // Servers print other text on their output, too.
+    // Only counted: servers also print text that is no message.
     if (message === undefined) events.onStray();
     else mux.receive(message);
   }
@@ -128,7 +128,8 @@ function endWithProcess({ stdout, stdin, mux, ended }: LineChannelOptions): void
   });
 
   void ended.then(async end => {
-    // Output from before the end still counts, but a child process may hold the stream open for ever.
+    // Output from before the end of the process is still read, but not for long: a child process may keep the stream
+    // open for ever.
     await within(outputEnd, LAST_OUTPUT_TIMEOUT_MS);
     mux.end(exitFault(end));
   });
@@ -148,7 +149,7 @@ function exitFault({ code, signal }: ServiceEnd): UpstreamFault {
   return new UpstreamFault('exit', `The server's process ${how}.`);
 }
 
-/** A link over the streams of a running process, which it ends by closing its input. Rejects with an UpstreamFault. */
+/** A link over the streams of a running process. Closing the input ends the process. Rejects with an UpstreamFault. */
 export async function openStdioLink(options: StdioLinkOptions): Promise<UpstreamLink> {
   const { events, stdout, stdin, ended, maxFrameBytes = MAX_FRAME_BYTES } = options;
   const mux = new Multiplexer(events);
@@ -171,7 +172,10 @@ export async function openStdioLink(options: StdioLinkOptions): Promise<Upstream
   }
 }
 
-/** Nearly every server knows `initialize`, modern ones too. Only a server that does not gets the modern handshake. */
+/**
+ * Tries `initialize` first, because nearly every server knows it, modern ones too. A server that does not gets the
+ * modern handshake.
+ */
 async function negotiate(mux: Multiplexer, options: LinkOptions): Promise<UpstreamHandshake> {
   try {
     return await handshakeLegacy(mux, options);

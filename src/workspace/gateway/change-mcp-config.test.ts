@@ -76,7 +76,7 @@ describe('a new server', () => {
       writeFileSync(file, '{ "servers": {} } ');
       return withServer(before, 'new');
     });
-    await expect(editing).rejects.toThrow('was changed meanwhile');
+    await expect(editing).rejects.toThrow('was changed by another program');
     expect(await written()).toBe('{ "servers": {} } ');
   });
 

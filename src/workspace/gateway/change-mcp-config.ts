@@ -72,7 +72,10 @@ export async function changeMcpConfig(
 function refuseMoreMistakes(file: string, before: McpConfig, after: McpConfig): void {
   const made = Object.entries(after.disabled ?? {}).find(([id]) => !Object.hasOwn(before.disabled ?? {}, id));
   if (made)
-    throw new SquadError('CONFIG_INVALID', `${file} would be wrong: ${made[1].fault}. Nothing was written.`);
+    throw new SquadError(
+      'CONFIG_INVALID',
+      `The change would make ${file} invalid: ${made[1].fault}. Nothing was written.`,
+    );
 }
 
 /** Throws if the file is not the one that was shown to the user or read for the change. */
@@ -80,7 +83,7 @@ export function unlessChanged(workspace: string, before: CurrentConfig, now: Cur
   if (now.text !== before.text || now.isNew !== before.isNew)
     throw new SquadError(
       'CONFIG_INVALID',
-      `${mcpConfigPath(workspace)} was changed meanwhile. Nothing was written.`,
+      `${mcpConfigPath(workspace)} was changed by another program at the same time. Nothing was written.`,
       { suggestions: ['Run the command again.'] },
     );
 }

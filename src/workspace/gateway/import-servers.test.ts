@@ -47,7 +47,9 @@ describe('what other clients have', () => {
         variables: [],
       },
     ]);
-    expect(servers[0]?.notes).toEqual(['LEVEL has the default "info" there; here it has to be set']);
+    expect(servers[0]?.notes).toEqual([
+      'LEVEL has the default "info" in that file, but Squad needs it to be set',
+    ]);
     expect(left.map(({ name, reason }) => [name, reason])).toEqual([
       ['squad', 'it is Squad itself'],
       ['team', 'it is Squad itself'],
@@ -102,12 +104,12 @@ describe('what other clients have', () => {
         variables: ['GITHUB_TOKEN'],
         notes: [
           'asks for GitHub token: set GITHUB_TOKEN',
-          `its variables in \${workspaceFolder}/.env do not come along: set them, and name them in "env"`,
+          `its variables in \${workspaceFolder}/.env are not imported: set them, and name them in "env"`,
         ],
       },
     ]);
     expect(left.map(({ name, reason }) => [name, reason])).toEqual([
-      ['odd', `\${command:pick} means nothing outside the program it was written for`],
+      ['odd', `\${command:pick} works only in the program that the file was written for`],
       ['pipe', 'url: Invalid input: expected string, received number'],
       ['none', 'it has neither a command nor a url'],
       ['strange', 'type "ws" is not known'],
@@ -120,7 +122,7 @@ it('a secret that stands in the file comes along, with a word about it', () => {
     `{ "mcpServers": { "gh": { "command": "gh", "env": { "API_TOKEN": "abcdef-123456" } } } }`,
   );
   expect(servers[0]?.entry.env).toEqual({ API_TOKEN: 'abcdef-123456' });
-  expect(servers[0]?.notes).toEqual([`has a secret in the file (API_TOKEN): better a variable, \${NAME}`]);
+  expect(servers[0]?.notes).toEqual([`contains a secret (API_TOKEN); use a variable instead: \${NAME}`]);
 });
 
 describe('names', () => {

@@ -44,7 +44,7 @@ function translateServer(
     return { reason: `${issue?.path.join('.') || 'it'}: ${issue?.message}` };
   }
   const given = parsed.data;
-  if (given.disabled) return { reason: 'it is disabled there' };
+  if (given.disabled) return { reason: 'it is disabled in that file' };
   const notes = new Set<string>();
   const translate = (text: string) => translateText(text, inputs, note => notes.add(note));
   const entry = entryOf(given, translate);
@@ -54,12 +54,13 @@ function translateServer(
   const server = checked.data;
   const texts = JSON.stringify(entry);
   const strange = malformedVariable(texts);
-  if (strange !== null) return { reason: `${strange} means nothing outside the program it was written for` };
+  if (strange !== null)
+    return { reason: `${strange} works only in the program that the file was written for` };
   if (given.envFile)
-    notes.add(`its variables in ${given.envFile} do not come along: set them, and name them in "env"`);
+    notes.add(`its variables in ${given.envFile} are not imported: set them, and name them in "env"`);
   const secrets = literalSecrets(server).map(({ name }) => name);
   if (secrets.length > 0)
-    notes.add(`has a secret in the file (${[...new Set(secrets)].join(', ')}): better a variable, \${NAME}`);
+    notes.add(`contains a secret (${[...new Set(secrets)].join(', ')}); use a variable instead: \${NAME}`);
   const variables = [...new Set(namesIn(texts))].filter(name => !ROOTS.has(name)).sort();
   return { entry, server, variables, notes: [...notes] };
 }
@@ -110,7 +111,7 @@ function translateText(
       return `\${${variable}}`;
     }
     if (name) {
-      note(`${name} has the default ${JSON.stringify(fallback)} there; here it has to be set`);
+      note(`${name} has the default ${JSON.stringify(fallback)} in that file, but Squad needs it to be set`);
       return `\${${name}}`;
     }
     return PREDEFINED[inside] ?? whole;
@@ -196,7 +197,7 @@ function contentOf(
   const servers = content && asRecord(content.mcpServers ?? content.servers);
   if (!servers)
     throw new SquadError('CONFIG_INVALID', `${file} has neither "mcpServers" nor "servers".`, {
-      suggestions: [`Known are ${FOREIGN_FILES.join(', ')}, and files of the same form.`],
+      suggestions: [`Squad can import ${FOREIGN_FILES.join(', ')}, and other files with the same structure.`],
     });
   if (Object.keys(servers).length > MAX_SERVERS)
     throw new SquadError(

@@ -274,7 +274,8 @@ export function gitFailure(what: string, error: unknown): SquadError | unknown {
 
 function nextStep({ said }: GitError): string {
   const [, lock] = /'([^'\n]+\.lock)': File exists/.exec(said) ?? [];
-  if (lock) return `Another git holds ${lock}. If none is running there any more, remove that file.`;
+  if (lock)
+    return `Another git process holds the lock file ${lock}. If no git is running there any more, remove the file.`;
   const [, elsewhere] = /already (?:checked out|used by worktree) at '([^'\n]+)'/.exec(said) ?? [];
   if (elsewhere) return `Switch ${elsewhere} to another branch first: a branch can be checked out only once.`;
   return 'Run git in that repository yourself: it reports more there.';

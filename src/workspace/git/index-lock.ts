@@ -91,6 +91,12 @@ const MARK = /^squad (\d+) (.+)\n$/;
 const GIT = /^(\S*\/)?git(-\S+)?( |$)/;
 
 const busy = (lock: string, timeoutMs: number): SquadError =>
-  new SquadError('GIT_BUSY', `Another git holds ${lock} for longer than ${timeoutMs / 1000} s.`, {
-    suggestions: ['Wait for that git to end, or remove the file if none is running there; then try again.'],
-  });
+  new SquadError(
+    'GIT_BUSY',
+    `Another git process has held the lock file ${lock} for more than ${timeoutMs / 1000} s.`,
+    {
+      suggestions: [
+        'Wait for that process to end, or remove the file if no git is running there. Then try again.',
+      ],
+    },
+  );

@@ -236,7 +236,7 @@ function saveConflictingCopy(root: string, path: string, file: Buffer): string {
   for (let at = 1; at <= MAX_COPIES; at++) {
     const copy = `${path}.kept-${at}`;
     if (placeIfAbsent(root, copy, file))
-      return `${pathText(path)} was saved meanwhile, and is ${pathText(copy)}`;
+      return `${pathText(path)} was saved by another program during the merge; that version is kept as ${pathText(copy)}`;
   }
-  throw new Error(`${pathText(path)} was saved meanwhile and cannot be put back`);
+  throw new Error(`${pathText(path)} was saved by another program during the merge and cannot be restored`);
 }

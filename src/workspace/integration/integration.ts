@@ -238,7 +238,7 @@ async function readTarget(git: Git, branch: string): Promise<Target> {
   const commit = await branchTip(git, branch);
   if (commit === null)
     throw new SquadError('INVALID_INPUT', `There is no branch ${branch} in ${git.folder.root}`, {
-      suggestions: ['Name an existing one: --into BRANCH (`git branch` lists them).'],
+      suggestions: ['Name an existing branch with `--into BRANCH`; `git branch` lists them.'],
     });
   const list = String(await git.run(['worktree', 'list', '--porcelain', '-z']));
   const holders = list

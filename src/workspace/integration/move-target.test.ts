@@ -106,15 +106,15 @@ describe('refused with its name, and nothing is moved', () => {
     ],
     'an untracked file in the way': [
       () => repo.write('new folder/a b.txt', 'mine\n'),
-      'new folder/a b.txt is there and not in git',
+      'new folder/a b.txt exists but is not in git',
     ],
     'an ignored file in the way of a folder': [
       () => repo.write('to-file/z.ignored', 'mine\n'),
-      'to-file is there and not in git',
+      'to-file exists but is not in git',
     ],
     'a link in the way of a folder': [
       () => symlinkSync('/tmp', repo.path('new folder')),
-      'new folder is there and not in git',
+      'new folder exists but is not in git',
     ],
     'a change hidden by assume-unchanged': [
       () => {
@@ -263,7 +263,10 @@ describe('what somebody saves on the way stays, and status tells of it', () => {
       save('changed.txt');
     });
     closeSync(file);
-    expect(notes).toEqual([...left, 'changed.txt was saved meanwhile, and is changed.txt.kept-1']);
+    expect(notes).toEqual([
+      ...left,
+      'changed.txt was saved by another program during the merge; that version is kept as changed.txt.kept-1',
+    ]);
     expect(repo.read('changed.txt')).toBe('mine\n');
     expect(repo.read('changed.txt.kept-1')).toContain('first\n');
   });
@@ -276,8 +279,8 @@ test('files that a filter keeps, and hooks, are not run; the user is warned of t
   for (const hook of ['post-checkout', 'reference-transaction', 'post-index-change', 'post-merge'])
     writeFileSync(repo.path(`.git/hooks/${hook}`), `#!/bin/sh\ntouch ${mark}\n`, { mode: 0o755 });
   expect((await integration().fit(move)).warnings).toEqual([
-    expect.stringContaining('changed.txt is kept by a filter'),
-    expect.stringContaining('new folder/a b.txt is kept by a filter'),
+    expect.stringContaining('changed.txt uses a filter'),
+    expect.stringContaining('new folder/a b.txt uses a filter'),
   ]);
   await integration().move(move, nothing);
   expect(existsSync(mark)).toBe(false);
@@ -329,7 +332,7 @@ describe('killed on the way, it is finished or as before', () => {
     writeFileSync(out('changed.txt'), 'mine\n');
     writeFileSync(out('removed/only.txt'), 'mine\n');
     expect((await integration().settle(move)).notes).toEqual([
-      'changed.txt was saved meanwhile, and is changed.txt.kept-1',
+      'changed.txt was saved by another program during the merge; that version is kept as changed.txt.kept-1',
       'removed/only.txt is still in the folder: it had changes of its own',
     ]);
     expect(repo.read('changed.txt.kept-1')).toBe('mine\n');

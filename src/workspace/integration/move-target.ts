@@ -34,12 +34,12 @@ export async function folderFit(git: Git, { from, to }: { from: string; to: stri
         paths.filter(path => changed.has(path)),
         'has uncommitted changes',
       ),
-      ...named(untracked, 'is there and not in git'),
+      ...named(untracked, 'exists but is not in git'),
     ],
     warnings: [
       ...named(
         filtered,
-        'is kept by a filter such as Git LFS, which Squad does not run: it will be as git stores it',
+        'uses a filter such as Git LFS, which Squad does not run: it will have the content that git stores',
       ),
       ...named(submodules, 'is a submodule that will be at another commit: `git submodule update` follows'),
     ],

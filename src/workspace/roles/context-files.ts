@@ -78,7 +78,7 @@ async function suggestions(root: string, file: string): Promise<string[]> {
 
 function outside(file: string, root: string): SquadError {
   return new SquadError('CONTEXT_MISSING', `The context file "${file}" is outside the workspace ${root}.`, {
-    suggestions: ['Name files inside the workspace; links are resolved.'],
+    suggestions: ['Name files inside the workspace; for a symbolic link, its target counts.'],
   });
 }
 

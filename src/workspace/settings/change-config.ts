@@ -75,9 +75,13 @@ async function changeFile(
     const { after, value } = edited(text, schema, path, words);
     // Editors do not use the lock.
     if ((await textOf(file)) !== before)
-      throw new SquadError('CONFIG_INVALID', `${file} was changed meanwhile. Nothing was written.`, {
-        suggestions: ['Run the command again.'],
-      });
+      throw new SquadError(
+        'CONFIG_INVALID',
+        `${file} was changed by another program at the same time. Nothing was written.`,
+        {
+          suggestions: ['Run the command again.'],
+        },
+      );
     return { file, value, isTrusted: await write(before, after) };
   }).catch(thrown => {
     throw unwritten(file, thrown);
@@ -113,7 +117,8 @@ function edited(
     `${path.join('.')} cannot be ${JSON.stringify(words?.join(' '))}: ${problem?.message}. Nothing was written.`,
     {
       suggestions: [
-        problem?.suggestion ?? 'A list: several words, or JSON as in \'["npm", "test"]\'. An object: JSON.',
+        problem?.suggestion ??
+          'Write a list as several words or as JSON (\'["npm", "test"]\'), and an object as JSON.',
       ],
     },
   );

@@ -106,8 +106,8 @@ async function firstInstalled(
     throw new SquadError('ENGINE_NOT_SET', 'No engine is set and no agent CLI was found', {
       suggestions: [
         `Install one of ${CLI_IDS.join(', ')}, or set RUN_TEMPLATE to the command that runs an agent.`,
-        'With an API key and no agent CLI: --engine native (or ENGINE_COMMAND=native) and a model, as in --model anthropic/….',
-        'For a dry run without any model: --engine scripted (or ENGINE_COMMAND=scripted).',
+        'With an API key and no agent CLI: use `--engine native` (or ENGINE_COMMAND=native) and choose a model, for example `--model anthropic/…`.',
+        'For a dry run without any model: use `--engine scripted` (or ENGINE_COMMAND=scripted).',
       ],
     });
   const { cli, program, version, warning } = first;
@@ -149,7 +149,7 @@ function unknown(name: string, source: string | null, config: Config): SquadErro
     {
       suggestions: [
         ...(near.length > 0 ? [`Did you mean ${near.join(' or ')}?`] : []),
-        `Known: ${names.join(', ')}. Any other command: RUN_TEMPLATE, or an entry under "engines" in the configuration.`,
+        `Engines: ${names.join(', ')}. To run any other command, set RUN_TEMPLATE or add it under "engines" in the configuration.`,
       ],
     },
   );

@@ -65,7 +65,9 @@ async function read(home: string): Promise<TrustFile> {
   if ('missing' in file) return { version: 1, files: {}, declined: {} };
   if ('fault' in file)
     throw new SquadError('CONFIG_INVALID', `${trustPath(home)} ${file.fault}.`, {
-      suggestions: ['Repair or delete it; then run `squad trust` again where you need it.'],
+      suggestions: [
+        'Repair or delete the file, then run `squad trust` again in each workspace that needs it.',
+      ],
     });
   return parseJsonFile(trustPath(home), file.text, TrustFile);
 }

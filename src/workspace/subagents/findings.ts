@@ -102,7 +102,7 @@ export function errorOf(file: string, findings: readonly SubagentFinding[]): Squ
     errors[0]!.code,
     errors.map(({ message, ...place }) => `${placeText(file, place)}: ${message}`).join('; '),
     {
-      suggestions: [...new Set(suggestions), `Check it with: squad config lint ${shellWord(file)}`],
+      suggestions: [...new Set(suggestions), `Check the file with \`squad config lint ${shellWord(file)}\`.`],
       details: { findings: errors },
     },
   );

@@ -144,7 +144,8 @@ function keyVariableOf(
     );
   if (name === null && !isLocal(host))
     findings.warn([...path, 'base_url'], `no key is sent to ${host}: there is no "api_key_env"`, {
-      suggestion: 'Add "api_key_env" with the name of the variable that holds the key, if it wants one.',
+      suggestion:
+        'Add "api_key_env" with the name of the variable that holds the key, if the server needs one.',
     });
   if (name !== null && !env[name])
     findings.lacking(given ? at : path, `the API key is missing: the variable ${name} is not set`, {

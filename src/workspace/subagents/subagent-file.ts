@@ -137,7 +137,7 @@ async function promptOf(
     context.findings.warn(
       path,
       `the prompt ${file} has "{{" in line ${placeOf(text, at).line}: templates are not evaluated, the model reads it as it is`,
-      { suggestion: 'Write out what the template would say.' },
+      { suggestion: 'Replace the template with the text that it would produce.' },
     );
   return text;
 }

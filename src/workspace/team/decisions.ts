@@ -146,7 +146,7 @@ async function inboxOf(folder: string): Promise<string> {
         'PERMISSION_DENIED',
         `.squad/${INBOX} leads out of the workspace; nothing is written there`,
         {
-          suggestions: ['Make it a plain folder.'],
+          suggestions: ['Replace it with a plain folder inside the workspace.'],
         },
       );
     path = place.real;

@@ -12,7 +12,10 @@ afterEach(() => at.remove());
 /** SQUAD_RACE_ROUNDS for a longer look. */
 const ROUNDS = Number(process.env.SQUAD_RACE_ROUNDS ?? 10);
 
-/** An agent that reads and commits until it is stopped, and records each commit that git reported. */
+/**
+ * An agent that reads and commits until it is stopped, and records each commit that git reported. It pauses for zero to nine
+ * tenths of a second between two commits, and longer the longer it goes on, so that feedback is given on any machine.
+ */
 const AGENT = `
 n=0
 while [ ! -e "$STOP" ]; do
@@ -20,7 +23,9 @@ while [ ! -e "$STOP" ]; do
   echo "$n" >"work $n.txt"
   if git add "work $n.txt" 2>/dev/null && git commit -q -m "Agent $n" 2>/dev/null
   then echo "Agent $n" >>"$DONE"; fi
-  for look in $(seq 60); do git status >/dev/null; done
+  for look in 1 2 3 4 5; do git status >/dev/null; done
+  tenths=$((n % 10 * (1 + n / 20)))
+  sleep $((tenths / 10)).$((tenths % 10))
 done
 git add -A && git commit -q --allow-empty -m "Agent last" && echo "Agent last" >>"$DONE"
 `;

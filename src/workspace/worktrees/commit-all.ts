@@ -236,7 +236,7 @@ function uncommittable(
   { worktree }: RunBranch,
   why: string,
   paths: string[] = [],
-  next = 'Fix that in the work tree, then try again.',
+  next = 'Fix the problem in the work tree, then try again.',
 ): SquadError {
   const names = paths.slice(0, MAX_NAMED).map(path => pathText(path).slice(0, 200));
   const more = paths.length > MAX_NAMED ? ` and ${paths.length - MAX_NAMED} more` : '';
@@ -266,6 +266,6 @@ async function notOnBranch(branch: RunBranch): Promise<SquadError> {
 }
 
 const missing = ({ worktree }: RunBranch): SquadError =>
-  new SquadError('WORKTREE_MISSING', `The work tree ${worktree.path} is gone, or is another one by now.`, {
+  new SquadError('WORKTREE_MISSING', `The work tree ${worktree.path} was removed or replaced.`, {
     suggestions: [`Committed work is on the branch ${worktree.branch}.`],
   });

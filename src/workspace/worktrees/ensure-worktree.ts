@@ -125,9 +125,13 @@ async function hasOwnBranch(git: Git, { branch, base }: Worktree, wasOurs: boole
   const tip = await branchTip(git, branch);
   if (tip === null) return false;
   if (wasOurs || (await isAncestor(git, base, tip))) return true;
-  throw new SquadError('BRANCH_EXISTS', `The branch ${branch} already exists, and is not this run's.`, {
-    suggestions: [`Rename or delete it in ${git.folder.root}, then try again.`],
-  });
+  throw new SquadError(
+    'BRANCH_EXISTS',
+    `The branch ${branch} already exists, and this run did not create it.`,
+    {
+      suggestions: [`Rename or delete it in ${git.folder.root}, then try again.`],
+    },
+  );
 }
 
 const GIT_DONE_TIMEOUT_MS = 60_000;
@@ -254,7 +258,7 @@ const leadsOut = (folder: string, path: string): SquadError =>
 
 const inTheWay = (path: string, why: string): SquadError =>
   new SquadError('GIT_FAILED', `The work tree ${path} cannot be used: ${why}.`, {
-    suggestions: ['Move away what is there; then Squad makes the work tree again from its branch.'],
+    suggestions: ['Move that folder away, then try again: Squad creates the work tree from its branch.'],
   });
 
 const noRepository = ({ repository, path }: Worktree): SquadError =>

@@ -70,7 +70,7 @@ export function refuseTaken(branch: string, refs: Map<string, string>, commonDir
       `The branch ${branch} cannot be created: there is a branch ${taken}.`,
       {
         suggestions: [
-          `Rename it: git --git-dir ${shellWord(commonDir)} branch -m ${shellWord(taken)} ANOTHER-NAME`,
+          `Rename that branch: \`git --git-dir ${shellWord(commonDir)} branch -m ${shellWord(taken)} ANOTHER-NAME\`.`,
         ],
       },
     );
@@ -84,7 +84,7 @@ export async function noRepository(directory: string): Promise<SquadError> {
       `${bare} is a bare repository: nothing is checked out in it.`,
       {
         suggestions: [
-          `Work in a checkout of it: git -C ${shellWord(bare)} worktree add ../work, then name that folder.`,
+          `Create a checkout with \`git -C ${shellWord(bare)} worktree add ../work\`, then name that folder.`,
         ],
       },
     );
@@ -93,7 +93,7 @@ export async function noRepository(directory: string): Promise<SquadError> {
     `${directory} is not in a git repository, which work trees need.`,
     {
       suggestions: [
-        'Make it one (git init, then a first commit), or work in the folder itself: `isolation: "none"` in the call, `squad run --no-worktree` in a terminal.',
+        'Create a repository (`git init`, then a first commit), or work in the folder itself: `isolation: "none"` in the call, `squad run --no-worktree` in a terminal.',
       ],
     },
   );
@@ -111,7 +111,7 @@ const noCommits = (root: string): SquadError =>
     'REPOSITORY_UNSUITABLE',
     `${root} has no commits yet, so there is nothing to make a work tree from.`,
     {
-      suggestions: ['Make a first commit: git commit --allow-empty -m "Begin"'],
+      suggestions: ['Make a first commit: `git commit --allow-empty -m "Begin"`.'],
     },
   );
 

@@ -162,7 +162,7 @@ describe('stays, and says why, when', () => {
     ],
     'git cannot read it': [/git failed/, tree => writeFileSync(join(gitDirOf(tree), 'index'), 'nonsense')],
     'it holds another repository': [
-      /repository of its own, inner/,
+      /another repository, inner/,
       ({ path }) => {
         fixture.repo.git('init', '-q', join(path, 'inner'));
         fixture.repo.git('-C', join(path, 'inner'), 'commit', '-q', '--allow-empty', '-m', 'x');

@@ -97,7 +97,7 @@ export class RunBranch {
     const answer = String(await this.git.run(['for-each-ref', format, '--', this.ref])).trim();
     const [tip, tree = '', mark, symref] = answer.split('\0');
     if (symref)
-      throw new SquadError('GIT_FAILED', `The branch ${branch} is only another name for ${symref}.`, {
+      throw new SquadError('GIT_FAILED', `${branch} is a symbolic ref to ${symref}, not a branch.`, {
         suggestions: [
           `Make it a branch again: \`git symbolic-ref -d ${shellWord(this.ref)}\`, then \`git branch\`.`,
         ],
@@ -267,7 +267,7 @@ async function isLinked({ folder }: Git, main: Git | null): Promise<boolean> {
 const gitFailed = ({ branch }: Worktree, cause: GitError): SquadError =>
   new SquadError('GIT_FAILED', `Git failed on the branch ${branch}: ${cause.message}.`, {
     cause,
-    suggestions: ['Fix that in the repository, then try again.'],
+    suggestions: ['Fix the problem in the repository, then try again.'],
   });
 
 const PREVIOUS = 'squad-former-';

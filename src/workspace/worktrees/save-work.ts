@@ -57,7 +57,7 @@ export function describeUntrackedRepository({ entries }: Status): string | null 
 }
 
 export const describeNested = (path: string): string =>
-  `it holds a repository of its own, ${pathText(path)}: move that elsewhere or delete it, then try again`;
+  `it contains another repository, ${pathText(path)}: move that elsewhere or delete it, then try again`;
 
 /** More than this is not copied into the `.git` of a repository unless the user says so. */
 const MAX_COPIED_BYTES = 256 * 1024 ** 2;
@@ -166,7 +166,7 @@ async function addFiles(index: GitIndex, entries: readonly StatusEntry[]): Promi
   const left = entries[isLeftOut.indexOf(true)];
   if (left)
     throw new GitError(
-      `git does not take in its file ${pathText(left.path)}: move that elsewhere, then try again`,
+      `git does not accept its file ${pathText(left.path)}: move that elsewhere, then try again`,
     );
 }
 

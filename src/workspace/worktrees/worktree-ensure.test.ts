@@ -179,7 +179,7 @@ describe('git was cut off in it, and somebody has been there since', () => {
     execFileSync('git', ['init', '-q', join(worktree.path, 'inner')]);
     await expect(fixture.worktrees.ensure(worktree, null)).rejects.toMatchObject({
       code: 'GIT_FAILED',
-      message: expect.stringContaining('repository of its own, inner'),
+      message: expect.stringContaining('another repository, inner'),
     });
     expect(await fixture.worktrees.remove(worktree, { dropEmptyBranch: true })).toMatchObject({
       outcome: 'kept',

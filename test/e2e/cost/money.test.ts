@@ -101,7 +101,7 @@ until [ -e ${squad.workspace}/looked ]; do sleep 0.05; done; touch ${squad.works
     const refused = await strictCall<Refused>(client, 'start_squad_members', one('coder', 'say hello'));
     await squad.json(['config', 'unset', 'budget.day_usd']);
     expect(refused.error).toMatchObject({ code: 'BUDGET_EXCEEDED' });
-    expect(refused.error.message).toMatch(/were spent today; budget\.day_usd is 0\.5/);
+    expect(refused.error.message).toMatch(/reaches the limit of 0\.5 US dollars per day \(budget\.day_usd\)/);
     expect(refused.error.suggestions?.join()).toContain('squad config set budget.day_usd');
   });
 

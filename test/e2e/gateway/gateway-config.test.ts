@@ -91,12 +91,12 @@ test('names that mean no tool are in the result, in the status and at the web UI
   expect((await squad.json<Gateway>(['mcp', 'status'])).warnings).toEqual(said);
   const { stdout } = await squad.run(['mcp', 'status']);
   expect(stdout.replace(/\s+/g, ' ')).toContain('There is no tool "cuont" in echo');
-  expect(stdout).toContain('1 pending: squad mcp approve');
+  expect(stdout).toContain('1 waiting for approval: squad mcp approve');
 
   const asked = await squad.run(['mcp', 'approve']);
   expect([asked.code, asked.stdout, asked.stderr]).toEqual([
     3,
-    expect.stringContaining('echo/cuont names no tool'),
+    expect.stringContaining('echo/cuont matches no tool'),
     expect.stringContaining('show the other tools of echo?'),
   ]);
   expect((await squad.run(['mcp', 'approve', 'echo/cuont', '--yes'])).stdout).toContain(
@@ -131,7 +131,7 @@ test('a restriction for a misspelt server or role hides tools until it is confir
     ),
   ]);
   expect(await toolsOf(agent)).toEqual([]);
-  expect((await squad.run(['mcp', 'status'])).stdout).toContain('2 pending: squad mcp approve');
+  expect((await squad.run(['mcp', 'status'])).stdout).toContain('2 waiting for approval: squad mcp approve');
   const seen = await squad.json<{ tools: { reason: string | null }[] }>(['mcp', 'tools', '--role', 'coder']);
   expect(seen.tools[0]?.reason).toContain('hidden: a restriction names a tool, server or role');
 

@@ -64,7 +64,7 @@ describe('squad mcp add', () => {
     const { code, stdout } = await squad.run(['mcp', 'add', 'mine', '--', 'good']);
     expect([code, stdout]).toEqual([
       0,
-      expect.stringContaining('has no effect yet: read it, then run squad trust'),
+      expect.stringContaining('has no effect yet: read it, then run `squad trust`'),
     ]);
     expect(existsSync(join(squad.home, 'trust.json'))).toBe(false);
   });
@@ -202,7 +202,7 @@ describe('squad mcp import', () => {
       '{ "mcpServers": { "a": { "command": "a" }, "off": { "command": "b", "disabled": true } } }',
     );
     const first = await squad.run(['mcp', 'import', '--yes']);
-    expect(first.stdout).toContain('off is not imported: it is disabled there');
+    expect(first.stdout).toContain('off is not imported: it is disabled in that file');
     expect(Object.keys(configOf(squad).servers)).toEqual(['a']);
     const again = await squad.run(['mcp', 'import', '--role', 'coder', '--yes']);
     expect(again.stdout).toContain('a exists already, as a');
@@ -266,7 +266,7 @@ describe('squad mcp lint', () => {
     for (const part of ['"tols"', '"servers.a.timeout"', '"servers.b.command"'])
       expect(stdout).toContain(part);
     expect(stdout).toContain(
-      '3 errors, 0 warnings\nDisabled until corrected: a, b. The rest of the file counts.\n',
+      '3 errors, 0 warnings\nDisabled until corrected: a, b. The rest of the file has effect.\n',
     );
     squad.write(FILE, '{ "servers": {}, "shraed": [] }');
     expect((await squad.run(['mcp', 'lint'])).stdout).toContain(
@@ -380,12 +380,12 @@ describe('running servers', () => {
     for (const words of [['status'], ['tools']])
       expect(await squad.run(['mcp', ...words])).toMatchObject({
         code: 0,
-        stdout: expect.stringMatching(/^No servers yet\.\nAdd one: squad mcp add NAME -- COMMAND/),
+        stdout: expect.stringMatching(/^No servers yet\.\nAdd one with `squad mcp add NAME -- COMMAND`/),
       });
     expect((await squad.run(['mcp', 'approve'])).stdout).toBe('Nothing is pending.\n');
     squad.write(FILE, '{ "servers": { "a": { "command": "a", "tools": [] } } }');
     const { stdout } = await squad.run(['mcp', 'status']);
-    expect(stdout).toContain('No server is in force.');
+    expect(stdout).toContain('No servers are available: the configuration has no effect.');
     expect(stdout).toContain('has no effect until you trust it: it would start a (a)');
   });
 
@@ -437,7 +437,7 @@ describe('running servers', () => {
     await squad.run(['mcp', 'add', 'mute', '--role', 'coder', '--', process.execPath, 'mute.mjs']);
     const { stdout } = await squad.run(['mcp', 'tools', '--role', 'coder']);
     expect(stdout).toMatch(/^mute is still starting; run this again in a moment\n/);
-    expect(stdout).not.toContain('has no tools');
+    expect(stdout).not.toContain('gets no tools');
   });
 
   test('withhold what came or changed later until somebody has read it', { tags: ['B3'] }, async () => {
@@ -450,7 +450,9 @@ describe('running servers', () => {
       demo__write: true,
       demo__drop: 'pending approval',
     });
-    expect((await squad.run(['mcp', 'status'])).stdout).toContain('2 pending: squad mcp approve');
+    expect((await squad.run(['mcp', 'status'])).stdout).toContain(
+      '2 waiting for approval: squad mcp approve',
+    );
 
     const asked = await squad.run(['mcp', 'approve']);
     expect(asked).toMatchObject({ code: 3, stderr: expect.stringContaining('Approve these 2?') });

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { takeLock } from '../../../src/store/sqlite/lock.ts';
@@ -20,9 +20,29 @@ beforeEach(() => {
 
 async function killHub(): Promise<void> {
   const pid = await squad.hubPid();
+  const sockets = socketsOf(pid);
   process.kill(pid, 'SIGKILL');
   await until('the hub is dead', () => !isAlive(pid));
+  // A program that it was about to start has its connections until that program is executed.
+  await until('its connections are closed', () => !openSockets().some(inode => sockets.has(inode)));
 }
+
+/** By inode. */
+function socketsOf(pid: number): Set<string> {
+  const opened = readdirSync(`/proc/${pid}/fd`).map(fd => {
+    try {
+      return /^socket:\[(\d+)\]/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1];
+    } catch {
+      return undefined; // closed since
+    }
+  });
+  return new Set(opened.filter(inode => inode !== undefined));
+}
+
+const openSockets = (): string[] =>
+  readFileSync('/proc/net/unix', 'utf8')
+    .split('\n')
+    .map(line => line.split(/\s+/)[6] ?? '');
 
 const go = () => join(squad.workspace, 'go');
 const waitingTask = () => `\`\`\`script\nsay half done\nawait ${go()}\nreport well done\n\`\`\``;
@@ -83,13 +103,12 @@ test('the handshake is said again to the next hub and its answer is kept from th
 
 test('a call made after the hub had died is served, even if the relay was too busy to notice the death', async () => {
   const client = await RawMcp.legacy(squad, { env: SCRIPTED });
-  const pid = await squad.hubPid();
+  await squad.hubPid();
   client.child.kill('SIGSTOP');
   await until('the relay stands still', () =>
     /^\d+ \(.*\) T/.test(readFileSync(`/proc/${client.child.pid}/stat`, 'utf8')),
   );
-  process.kill(pid, 'SIGKILL');
-  await until('the hub is dead', () => !isAlive(pid));
+  await killHub();
   const call = client.call('list_running');
   client.child.kill('SIGCONT');
   expect(await client.told(call)).toEqual({ agents: [], count: 0 });

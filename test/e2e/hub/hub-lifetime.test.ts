@@ -172,6 +172,7 @@ test('a hub stops in time although a client does not read its answers', async ()
 
 test('the hub keeps its compiled code in a form that the next one takes', async () => {
   await using squad = new TestSquad();
+  squad.sharesCompiled = false;
   await squad.hubPid();
   const file = join(squad.home, 'cache', 'hub.code');
   await until('the code is kept', () => existsSync(file));

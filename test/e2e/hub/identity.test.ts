@@ -306,7 +306,9 @@ describe('an agent whose role grants spawn', () => {
       'call spawn_agent {"prompt":"x","permission":"full"}',
       'call spawn_agent {"prompt":"x","permission":"read"}',
     );
-    expect(said).toMatch(/spawn_agent refused: .*"NOT_ALLOWED".*permission edit and cannot give full/);
+    expect(said).toMatch(
+      /spawn_agent refused: .*"NOT_ALLOWED".*permission .*edit.* cannot start a run with permission .*full/,
+    );
     expect(said).toMatch(/spawn_agent: .*"status":"completed"/);
   });
 

@@ -26,7 +26,9 @@ describe('squad review', () => {
     const list = (await squad.run(['review'])).stdout;
     expect(list).toMatch(new RegExp(`1 +${id} +${reviewerId} +running`));
     const one = (await squad.run(['review', reviewerId])).stdout;
-    expect(one).toContain('1 of 3 reviews · 0 sent back, 0 failed; abandoned after 5 of these');
+    expect(one).toContain(
+      '1 of 3 reviews · 0 sent back, 0 failed; the task is abandoned after 5 of these two kinds',
+    );
     expect(one).toContain('running');
     expect(await squad.json(['show', reviewerId])).toMatchObject({ run: { title: 'Review: Build it.' } });
     expect((await shown(id)).result.note).toContain(`${id} waits for review 1 of 3 by ${reviewerId}.`);
@@ -98,7 +100,7 @@ describe('squad review', () => {
   test('allows more rounds than the setting', { tags: ['D5'] }, async () => {
     const { id } = await squad.inReview();
     expect((await squad.run(['review', id, '--allow', '2'])).stdout).toContain(
-      'now allowed 5 reviews, 1 done',
+      'may have 5 reviews now, 1 done',
     );
     expect(await rounds(id)).toMatchObject({ rounds: { current: 1, max: 5 } });
     await squad.run(['cancel', id]);

@@ -155,7 +155,7 @@ describe('squad wait', () => {
     expect((await squad.run(['wait'])).code).toBe(2);
     expect(await squad.run(['wait', id, '--timeout', 'soon'])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('--timeout cannot be "soon"'),
+      stderr: expect.stringContaining('Invalid value for --timeout: "soon"'),
     });
     // There are 32 letters: of 33 ids, two begin with the same one.
     const ids = await detached(...Array.from({ length: 33 }, () => ['coder', fenced('say b')]).flat());
@@ -241,7 +241,9 @@ describe('squad reply', () => {
     const chats = { env: { RUN_TEMPLATE: 'cat', CREATE_CHAT_TEMPLATE: 'echo c1', ENGINE_COMMAND: '' } };
     const [other] = (await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', 'x'], chats)).runIds;
     await squad.run(['wait', other!]);
-    expect((await squad.run(['reply', other!, 'More.'])).stderr).toContain('it was run stateless');
+    expect((await squad.run(['reply', other!, 'More.'])).stderr).toContain(
+      'it ran with STATE_MODE=stateless',
+    );
   });
 
   test('is refused when its words are empty, its run unknown, its engine or its files gone', async () => {
@@ -262,7 +264,7 @@ describe('squad reply', () => {
     expect(await squad.run(['reply', first.id, 'x'])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(
-        /belongs to .*gone\/claude, which is not there any more \(ENGINE_NOT_FOUND\)/,
+        /belongs to .*gone\/claude, which is no longer installed \(ENGINE_NOT_FOUND\)/,
       ),
     });
     rmSync(join(turn, 'plan.json'));
@@ -405,7 +407,7 @@ describe('squad retry', () => {
     expect(await newest()).toMatchObject({ chatId: first.chatId, chatIsNew: false, lineageId: first.id });
     expect(await squad.run(['retry', reply.id, '--engine', 'codex'])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('continued a chat of scripted, which no other engine has'),
+      stderr: expect.stringContaining('continued a chat of scripted, which no other engine can continue'),
     });
   });
 
@@ -496,7 +498,7 @@ describe('squad diff', () => {
     expect(stdout).toContain('+++ b/sub/new.txt\n');
     expect(stdout).not.toContain('\u001b');
     expect(stderr).toBe(
-      'Compared with the folder as it is now, which includes changes made after the run.\n',
+      'The diff compares with the folder as it is now, so it includes changes made after the run.\n',
     );
     const stat = await squad.run(['diff', '--stat', id]);
     expect(stat.stdout).toBe('A sub/new.txt\nM sub/old.txt\n2 files changed, +2 −1 lines\n');

@@ -126,7 +126,7 @@ describe('squad run', () => {
 
   test('without a role takes the coder, and says so', async () => {
     const { code, stdout, stderr } = await squad.run(['run', saying('hi')]);
-    expect([code, stderr]).toEqual([0, 'No role was named: using coder.\n']);
+    expect([code, stderr]).toEqual([0, 'No role was given: using coder.\n']);
     expect(stdout).toMatch(/^coder +done/m);
     expect((await squad.run(['run', '-'], { input: saying('ho') })).stderr).toContain('using coder');
     const env = { SQUAD_AGENTS_DIR: 'others' };
@@ -135,7 +135,7 @@ describe('squad run', () => {
     squad.write('others/tester.md', 'You test.');
     expect(await squad.run(['run', saying('hi')], { env })).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/no role coder[\s\S]*with one of: scout, tester/),
+      stderr: expect.stringMatching(/default role coder[\s\S]*with one of these roles: scout, tester/),
     });
   });
 
@@ -233,9 +233,9 @@ describe('squad run', () => {
   test.each([
     [['run', 'coder'], 'Expected ROLE "TASK" pairs, got 1 argument'],
     [['run', 'coder', 'a', 'planner'], 'Expected ROLE "TASK" pairs, got 3 arguments'],
-    [['run', 'coder', 'x', '--timeout', 'soon'], '--timeout cannot be "soon"'],
-    [['run', 'coder', 'x', '--timeout', '0'], '--timeout cannot be "0"'],
-    [['run', 'coder', 'x', '--budget', '0'], '--budget cannot be "0"'],
+    [['run', 'coder', 'x', '--timeout', 'soon'], 'Invalid value for --timeout: "soon"'],
+    [['run', 'coder', 'x', '--timeout', '0'], 'Invalid value for --timeout: "0"'],
+    [['run', 'coder', 'x', '--budget', '0'], 'Invalid value for --budget: "0"'],
     [['run', 'coder', 'x', '--permission', 'all'], 'Allowed choices are read, edit, full'],
     [['run', 'codr', 'x'], 'Did you mean coder'],
     [['run', 'coder', ''], 'The task is empty'],

@@ -83,7 +83,9 @@ describe('what a run hands on', () => {
       spawnCall({ tools: ['Grep'] }),
       spawnCall({ roleId: 'tester' }),
     ]);
-    expect(lead.result).toMatch(/NOT_ALLOWED.*has the tools Read, Grep and cannot give Bash/);
+    expect(lead.result).toMatch(
+      /NOT_ALLOWED.*has only the tools Read, Grep, so it cannot give a run the tools Bash/,
+    );
     const tools = await Promise.all(startedIn(lead).map(async id => (await optionsOf(id)).tools));
     expect(tools).toEqual([['Read', 'Grep'], ['Grep'], ['Bash']]);
   });

@@ -219,7 +219,7 @@ describe('more runs than may work at once', () => {
         members: [...one('a').members, ...one('b').members],
       });
       expect(refused.error).toMatchObject({ code: 'SPAWN_RATE_LIMIT', kind: 'state' });
-      expect(refused.error.message).toMatch(/limits\.spawns_per_minute is 1$/);
+      expect(refused.error.message).toMatch(/the limit is 1 \(limits\.spawns_per_minute\)$/);
       expect(refused.error.suggestions!.join()).toMatch(/squad config set limits\.spawns_per_minute \d+/);
       expect(footprint(squad)).toEqual(before);
       expect(await squad.run(['run', '--engine', 'scripted', 'coder', 'x'])).toMatchObject({ code: 4 });
@@ -239,7 +239,9 @@ test('how many may start in a minute is counted on by the next hub', {
   await other.run(['hub', 'stop']);
   const refused = await other.run(['run', 'coder', 'three']);
   expect(refused.code).toBe(4);
-  expect(refused.stderr).toContain('3 in a minute; limits.spawns_per_minute is 2 (SPAWN_RATE_LIMIT)');
+  expect(refused.stderr).toContain(
+    '3 starts in a minute; the limit is 2 (limits.spawns_per_minute) (SPAWN_RATE_LIMIT)',
+  );
 });
 
 test('runs inside runs are refused beyond the depth that is allowed', {
@@ -268,5 +270,5 @@ test('runs inside runs are refused beyond the depth that is allowed', {
   expect(chain[1]!.parentId).toBe(chain[0]!.id);
   const deepest = await wholeStream(client, chain[1]!.id, 'stderr');
   const lineage = [members[0]!.memberId, chain[0]!.id, chain[1]!.id].map(id => `lead ${id}`).join(' → ');
-  expect(deepest).toContain(`limits.depth is 2; asked for by ${lineage} (DEPTH_LIMIT)`);
+  expect(deepest).toContain(`the limit is 2 (limits.depth); asked for by ${lineage} (DEPTH_LIMIT)`);
 });

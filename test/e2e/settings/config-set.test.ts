@@ -86,7 +86,7 @@ describe('squad config set', () => {
     [['processTimeoutMs', '0'], 'processTimeoutMs cannot be "0"'],
     [['context.budget', '5'], 'Did you mean budgetTokens'],
     [['--project', 'allowedRoots', '/'], 'Nothing was written'],
-    [['--project', '--user', 'engine', 'codex'], 'exclude each other'],
+    [['--project', '--user', 'engine', 'codex'], 'cannot be combined'],
     [['--user', 'limits.depth', '1'], 'is a limit of the hub'],
   ])('refuses %j and writes nothing', async (words, problem) => {
     const before = [existsSync(userFile) && read(userFile), read(projectFile)];

@@ -156,7 +156,7 @@ describe('what came with a repository and names a command', () => {
     expect(await squad.run(['trust', 'nope.md'])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(
-        /^squad: \/.*nope\.md does not exist \(INVALID_INPUT\)\n {2}squad trust /,
+        /^squad: \/.*nope\.md does not exist \(INVALID_INPUT\)\n {2}`squad trust` /,
       ),
     });
     expect(await squad.run(['trust', '--yes'])).toMatchObject({ code: 0 });
@@ -246,10 +246,10 @@ describe('the limits of the hub', () => {
 
   test.each([
     ['limits.depht', '1', 'Did you mean limits.depth?'],
-    ['limits.concurrency', '0', 'It is 8 unless set.'],
-    ['limits.concurrency', 'many', 'It is 8 unless set.'],
-    ['limits.concurrency', '', 'It is 8 unless set.'],
-    ['output.max_bytes', '1', 'It is 2147483648 unless set.'],
+    ['limits.concurrency', '0', 'Default: 8.'],
+    ['limits.concurrency', 'many', 'Default: 8.'],
+    ['limits.concurrency', '', 'Default: 8.'],
+    ['output.max_bytes', '1', 'Default: 2147483648.'],
   ])('cannot be nonsense: %s %s', async (key, value, next) => {
     const ran = await squad.run(['config', 'set', key, value]);
     expect(ran).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(next) });

@@ -340,7 +340,7 @@ describe('help', () => {
     const { error } = await squad.json<{ error: { code: string; message: string } }>(['nosuch']);
     expect(error).toMatchObject({ code: 'INVALID_INPUT', message: "unknown command 'nosuch'" });
     expect(await squad.run(['ls', '--nosuch'])).toMatchObject({
-      stderr: "squad: unknown option '--nosuch' (INVALID_INPUT)\n  squad help ls   shows the usage\n",
+      stderr: "squad: unknown option '--nosuch' (INVALID_INPUT)\n  `squad help ls` shows the usage.\n",
     });
     for (const [wrong, meant] of [
       ['rnu', 'run'],

@@ -28,10 +28,10 @@ describe('beside another program with the name squad', () => {
     expect(help.stdout).toContain('`squad-mcp wait` timed out');
     expect((await squad.run(['run', '--help'])).stdout).toContain('  squad-mcp run "Fix the failing test"');
     expect(await squad.run(['ls', '--nosuch'])).toMatchObject({
-      stderr: "squad: unknown option '--nosuch' (INVALID_INPUT)\n  squad-mcp help ls   shows the usage\n",
+      stderr: "squad: unknown option '--nosuch' (INVALID_INPUT)\n  `squad-mcp help ls` shows the usage.\n",
     });
     const { error } = await squad.json<{ error: { suggestions: string[] } }>(['cancel']);
-    expect(error.suggestions[0]).toBe('squad-mcp cancel RUN…');
+    expect(error.suggestions[0]).toBe('`squad-mcp cancel RUN…` stops the runs you name.');
     expect((await squad.run(['ls'])).stdout).toContain('Start one: squad-mcp run ROLE "TASK"');
     expect((await squad.run(['init'])).stdout).toContain('  squad-mcp doctor ');
     expect(readFileSync(join(squad.workspace, '.squad/team.md'), 'utf8')).toContain('`squad-mcp team`');

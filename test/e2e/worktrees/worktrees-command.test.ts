@@ -109,7 +109,7 @@ test('one with a repository in it says what to do about that, not how to remove 
   const { path } = (await listed(id))!;
   squad.gitIn(path, 'init', '-q', 'inner');
   squad.gitIn(join(path, 'inner'), 'commit', '-q', '--allow-empty', '-m', 'x');
-  const why = expect.stringMatching(/repository of its own, inner\/: move that elsewhere/);
+  const why = expect.stringMatching(/contains another repository, inner\/: move that elsewhere/);
   expect(await listed(id)).toMatchObject({ prune: 'keep', why });
   expect((await squad.run(['worktrees', 'prune', id])).code).toBe(1);
   rmSync(join(path, 'inner'), { recursive: true });

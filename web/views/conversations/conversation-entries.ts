@@ -30,7 +30,7 @@ export interface Made {
 }
 
 export type TalkPart =
-  /** `index`: where in its message. */
+  /** `index` is the position in the message. */
   | { kind: 'part'; part: Exclude<Part, Call | Result | MoreCalls>; index: number }
   | ({ kind: 'call'; made: Made | null } & TalkCall)
   /** A result whose call is not shown. */
@@ -42,7 +42,7 @@ export interface ConversationEntry {
   role: Message['role'];
   at: number;
   parts: TalkPart[];
-  /** The previous message is missing. */
+  /** True: the previous message is missing. */
   hasGap: boolean;
 }
 

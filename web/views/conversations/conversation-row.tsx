@@ -9,7 +9,7 @@ import { AnswerPart, CallPart } from './call-part.tsx';
 import type { ConversationEntry, Made, MoreCalls as More, TalkPart } from './conversation-entries.ts';
 import { LongText } from './long-text.tsx';
 
-/** Above this number the list is folded. */
+/** Lists with more entries are folded. */
 const FEW = 20;
 
 /** Calls made by a program, below the call that ran it. */

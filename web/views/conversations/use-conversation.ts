@@ -5,7 +5,7 @@ import { saved } from '../../state/saved.ts';
 import type { ShownRun } from '../runs/run/shown-run.ts';
 import type { Conversation, Message } from './conversation-entries.ts';
 
-/** Number of messages loaded without asking. */
+/** Number of messages that are loaded automatically. */
 const MAX_MESSAGES = 1_000;
 
 export interface ShownConversation {
@@ -14,7 +14,7 @@ export interface ShownConversation {
   note: string | null;
   isLoading: boolean;
   error: ApiError | null;
-  /** Null: these are all. */
+  /** Loads more messages; null: all are shown. */
   showMore: (() => void) | null;
   reload(): void;
 }
@@ -26,7 +26,7 @@ interface Known {
   error: ApiError | null;
 }
 
-/** The conversation of a run, updated live. New messages are added, none is queried twice. */
+/** The conversation of a run, updated live. New messages are added; no message is requested twice. */
 export function useConversation({ run, turns }: ShownRun): ShownConversation {
   const [known, setKnown] = useState<Known>(() => nothing(run.id));
   const loader = useRef<Loader | null>(null);
@@ -42,7 +42,7 @@ export function useConversation({ run, turns }: ShownRun): ShownConversation {
     };
   }, [run.id]);
   useEffect(() => {
-    // Also right after the end: the last messages arrive with it.
+    // Also right after the end of the run, because the last messages arrive with it.
     loader.current?.look();
     if (!isLive) return;
     return watchOutput({ runId: run.id, turn: run.turn, stream: 'stdout' }, () => loader.current?.look());
@@ -78,7 +78,7 @@ class Loader {
   }
 
   look(): void {
-    // A saved file never changes.
+    // Not loaded again, because a saved file never changes.
     if (saved && (this.#isAsking || this.#known.answer)) return;
     this.#isWanted = true;
     if (!this.#isAsking) void this.#ask();

@@ -89,7 +89,7 @@ function Shown({ report, isAll }: { report: Report; isAll: boolean }) {
       >
         <CostSheet
           name="day"
-          // A day's is for all folders together.
+          // The budget of a day covers all folders together.
           budget={isAll ? budgets.dayUsd : null}
           rows={[...days]
             .reverse()

@@ -33,7 +33,9 @@ function NoDiff({ run, error, onRetry }: NoDiffProps) {
   if (run.startedAt === null)
     return (
       <Empty title={run.endedAt === null ? 'Not started yet' : 'Never started'}>
-        {run.endedAt === null ? 'Changes appear here once the run has started.' : 'It changed no files.'}
+        {run.endedAt === null
+          ? 'Changes appear here once the run has started.'
+          : 'This run changed no files.'}
       </Empty>
     );
   if (/not a git repository/.test(message))
@@ -118,7 +120,7 @@ export function ChangesTab({ data }: { data: ShownRun }) {
         />
       ) : (
         <Empty title="No changes">
-          {diff.isOver ? 'It changed no files.' : 'Changed files appear here.'}
+          {diff.isOver ? 'This run changed no files.' : 'Changed files appear here.'}
         </Empty>
       )}
     </section>

@@ -8,9 +8,9 @@ import { type Commenting, DiffRows, lineText } from './diff-rows.tsx';
 import type { DiffFile } from './parse-diff.ts';
 
 const BLOCK = 200;
-/** Lines of one file that are shown at once. */
+/** Number of lines of one file that are shown at once. */
 const STEP = 1_000;
-/** Lines shown before the target line. */
+/** Number of lines shown before the target line. */
 const BEFORE = 200;
 
 interface FileProps {
@@ -18,7 +18,7 @@ interface FileProps {
   isOpen: boolean;
   onOpen(isOpen: boolean): void;
   commenting: Commenting | null;
-  /** The line in the address. */
+  /** The line that the address names. */
   target: string | null;
 }
 

@@ -1,17 +1,17 @@
 import type { DiffFile, DiffHunk, DiffLine } from './parse-diff.ts';
 
-/** A line of a diff: on the right as it is now, on the left as it was. */
+/** A line of a diff: on the right side the current line, on the left side the previous one. */
 export interface DiffPlace {
   path: string;
   line: number;
   side: 'old' | 'new';
 }
 
-/** `src/a.ts:R40`: what an address calls it. */
+/** Name of the place in an address: `src/a.ts:R40`. */
 export const placeName = ({ path, line, side }: DiffPlace): string =>
   `${path}:${side === 'new' ? 'R' : 'L'}${line}`;
 
-/** `#src/a.ts:R40` or `#src/a.ts`; null: not a place in a diff. */
+/** Parses `#src/a.ts:R40` or `#src/a.ts`; null: not a place in a diff. */
 export function placeInHash(hash: string): { path: string; line: number | null; side: 'old' | 'new' } | null {
   let name: string;
   try {
@@ -31,14 +31,14 @@ export function placeOfLine(file: DiffFile, { oldLine, newLine }: DiffLine): Dif
   return null;
 }
 
-/** Files with more lines are folded, and so are all files after this many lines. */
+/** Files with more lines are folded, and so are all files after this many lines in total. */
 const LONG_FILE = 400;
 const MAX_OPEN_LINES = 1_500;
 
 export const rowsOf = (file: DiffFile): number =>
   file.hunks.reduce((sum, { lines }) => sum + lines.length + 1, 0);
 
-/** The row of a place among all of its file, heads of hunks included; -1: it is not there. */
+/** Index of a place among the rows of its file, including hunk headers; -1: the file has no such row. */
 export function rowOf(file: DiffFile, name: string): number {
   let row = 0;
   for (const { lines } of file.hunks) {

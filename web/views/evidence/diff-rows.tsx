@@ -18,7 +18,7 @@ interface CommentBoxProps {
 function CommentBox({ place, before, onInput, onDone, onClose }: CommentBoxProps) {
   const [text, setText] = useState(before);
   const box = useRef<HTMLTextAreaElement>(null);
-  // In the layout effect: the next key press must already go to the editor.
+  // In a layout effect, so that the next key press already goes to the editor.
   useLayoutEffect(() => {
     const focused = document.activeElement;
     box.current?.focus();

@@ -1,7 +1,7 @@
 export interface DiffLine {
   kind: 'same' | 'added' | 'removed' | 'note';
   text: string;
-  /** Null on the side where it is not. */
+  /** Line number; null on the side where the line does not exist. */
   oldLine: number | null;
   newLine: number | null;
 }
@@ -135,7 +135,7 @@ function unprefixed(name: string): string {
 
 const ESCAPES: Record<string, string> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f', v: '\v', a: '\u0007' };
 
-/** Names with bytes of their own come in quotes, those bytes in octal. */
+/** Unquotes a name: git quotes names with unusual bytes and writes these in octal. */
 function unquoted(name: string): string {
   if (!name.startsWith('"') || !name.endsWith('"')) return name;
   const bytes: number[] = [];

@@ -18,7 +18,7 @@ const COMMENTS_KEY = 'squad-comments:';
 const DRAFTS_KEY = 'squad-drafts:';
 const MAX_QUOTE_LENGTH = 2_000;
 
-/** Comments survive a reload of the tab, and nothing else. */
+/** Stored comments; they survive a reload of the tab, but not closing it. */
 export const loadComments = (run: string, storage: Reader = sessionStorage): LineComment[] =>
   load(COMMENTS_KEY + run, isComment, storage);
 
@@ -62,7 +62,7 @@ function load<T>(key: string, isValid: (value: unknown) => value is T, storage: 
     const stored: unknown = JSON.parse(storage.getItem(key) ?? '[]');
     return Array.isArray(stored) ? stored.filter(isValid) : [];
   } catch {
-    // Written by another program, or cut off: there is nothing to restore.
+    // Another program wrote the value, or it is incomplete, so nothing is restored.
     return [];
   }
 }

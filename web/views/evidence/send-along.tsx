@@ -5,10 +5,10 @@ import { howMany, setUnsent, unsentComments } from './unsent-comments.ts';
 
 interface Along {
   comments: LineComment[];
-  /** The comments are included in the decision. */
+  /** True: the comments are sent with the decision. */
   isAlong: boolean;
   setAlong(isAlong: boolean): void;
-  /** Sends text and comments as one message: an agent would handle two separately. */
+  /** Sends text and comments as one message, because an agent would handle two separately. */
   send(words: string): Promise<void>;
 }
 

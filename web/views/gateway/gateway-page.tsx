@@ -24,7 +24,7 @@ const HEALTH_STYLES: Record<Health, StatusStyle & { means: string }> = {
     word: 'idle',
     icon: 'clock',
     tone: 'calm',
-    means: 'Not in use. It starts with the first run that needs it.',
+    means: 'Not in use. The server starts with the first run that needs it.',
   },
   starting: { word: 'starting', icon: 'half', tone: 'busy', means: 'Waiting for the handshake.' },
   up: { word: 'up', icon: 'check', tone: 'good', means: 'It responds.' },
@@ -32,25 +32,25 @@ const HEALTH_STYLES: Record<Health, StatusStyle & { means: string }> = {
     word: 'checking',
     icon: 'half',
     tone: 'ask',
-    means: 'It was slow to respond. Squad is checking whether it is alive.',
+    means: 'The server was slow to respond. Squad is checking whether it still works.',
   },
   retrying: {
     word: 'retrying',
     icon: 'half',
     tone: 'ask',
-    means: 'It failed outside of a call. Squad restarts it soon.',
+    means: 'The server failed while no call was running. Squad restarts it soon.',
   },
   cooling: {
     word: 'cooling',
     icon: 'warn',
     tone: 'bad',
-    means: 'It failed a call, or kept failing. Squad retries it after the cool-down.',
+    means: 'The server failed a call, or failed several times. Squad tries it again after a pause.',
   },
   unusable: {
     word: 'unusable',
     icon: 'cross',
     tone: 'bad',
-    means: 'It cannot work with its current configuration.',
+    means: 'The server cannot work with its current configuration.',
   },
 };
 
@@ -93,14 +93,20 @@ function Shown({ path }: { path: string }) {
 function State({ gateway: { state, file, servers }, path }: { gateway: Gateway; path: string }) {
   if (state === 'untrusted')
     return (
-      <Empty title="The server file is not trusted" command={`squad trust --workspace ${shellWord(path)}`}>
+      <Empty
+        title="The list of MCP servers is not trusted"
+        command={`squad trust --workspace ${shellWord(path)}`}
+      >
         <code>{file}</code> names programs that Squad would run. It has no effect until you trust it in a
         terminal, which shows you the file first.
       </Empty>
     );
   if (state === 'invalid')
     return (
-      <Empty title="The server file is invalid" command={`squad mcp lint --workspace ${shellWord(path)}`}>
+      <Empty
+        title="The list of MCP servers is invalid"
+        command={`squad mcp lint --workspace ${shellWord(path)}`}
+      >
         <code>{file}</code> has an error; <code>squad mcp lint</code> shows where.
       </Empty>
     );

@@ -55,10 +55,11 @@ export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) 
   return (
     <Section title="Pending approvals">
       <p class="soft">
-        New and changed definitions appeared after Squad first read their server. Agents do not see them until
-        you approve them. An unmatched entry of the file names a tool that its server does not have; it hides
-        all tools of that server until you fix it, or approve it as it is. A dangling entry restricts a server
-        or role that does not exist, and hides the tools it may be meant for in the same way.
+        A definition is new or changed if it differs from the list that Squad first read from the server.
+        Agents do not see it until you approve it. An unmatched entry of the configuration names a tool that
+        the server does not have, and hides all tools of that server. A dangling entry restricts a server or
+        role that does not exist, and hides the tools it may be meant for. Correct such an entry, or approve
+        it as it is.
       </p>
       <p class="page-tools">
         <Button keyName="a" onClick={() => setAsks(pending)}>

@@ -15,7 +15,7 @@ type Tools = Output<'inspect_role_tools'>;
 
 interface RoleToolsProps {
   workspace: string;
-  /** Servers may have started meanwhile. */
+  /** Called after listing, because servers may have been started. */
   onListed(): void;
 }
 

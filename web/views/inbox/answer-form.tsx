@@ -81,7 +81,7 @@ function Control({ field }: { field: InboxField }) {
     return (
       <input type="text" {...{ name, required }} minLength={field.minLength} maxLength={field.maxLength} />
     );
-  // An empty choice is not the same as no.
+  // An empty value is offered too, because no choice is not the same as "no".
   const values = type === 'boolean' ? ['yes', 'no'] : choices;
   return (
     <select {...{ name, required }}>

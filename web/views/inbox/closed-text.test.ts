@@ -15,7 +15,7 @@ test('what nobody answered says so, even where a default counted', () => {
     'nobody answered, default “no” used',
   );
   expect(describeOutcome({ state: 'withdrawn', answer: null, answeredBy: null })).toBe(
-    'the agent no longer waits for it',
+    'the agent no longer waits for an answer',
   );
   expect(
     describeOutcome({ state: 'answered', answer: 'a\u202eb', answeredBy: { who: 'user', via: 'page' } }),

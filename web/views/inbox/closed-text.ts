@@ -2,7 +2,7 @@ import { visibleText } from '../../../src/base/text.ts';
 import type { InboxItem, InboxState } from '../../../src/schema/inbox.ts';
 import type { StatusStyle } from '../../ui/status-style.ts';
 
-/** `unknown`: closed, but how is not known here. */
+/** `unknown`: the item is closed, but it is not known how. */
 export type ClosedState = Exclude<InboxState, 'open'> | 'unknown';
 
 /** Only an answered item gets the check mark. */
@@ -19,7 +19,7 @@ export const closedState = (item: Pick<InboxItem, 'state'> | undefined): ClosedS
 
 /** The answer and who gave it. */
 export function describeOutcome({ state, answer, answeredBy }: Outcome): string {
-  if (state === 'withdrawn') return 'the agent no longer waits for it';
+  if (state === 'withdrawn') return 'the agent no longer waits for an answer';
   if (state === 'declined') return byWhom(answeredBy);
   if (state === 'expired')
     return answer === null ? 'nobody answered' : `nobody answered, default “${visibleText(answer)}” used`;

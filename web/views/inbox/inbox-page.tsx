@@ -25,7 +25,7 @@ import { itemKeys } from './item-keys.ts';
 import { Outcome } from './outcome.tsx';
 import { useSeen } from './use-seen.ts';
 
-/** Closed items with their answers. */
+/** Lists closed items with their answers. */
 export function History({ items, hasMore }: { items: ShownItem[]; hasMore: boolean }) {
   return (
     <section>
@@ -81,7 +81,7 @@ export function OpenItem({ item, isOpen }: { item: ShownItem; isOpen: boolean })
   );
 }
 
-/** The deadline, and the answer used after it. */
+/** The deadline, and what happens after it. */
 function Deadline({ item: { deadlineAt, default: standing } }: { item: ShownItem }) {
   const then =
     standing === null ? 'the agent continues without an answer' : `the answer is “${visibleText(standing)}”`;
@@ -99,9 +99,9 @@ const FIRST = 100;
 const MAX_ITEMS = 1_000;
 const refreshOn = ({ inbox }: Changes) => inbox.length > 0;
 
-/** Open questions, earliest deadline first, and closed ones. */
+/** Lists open questions, earliest deadline first, and closed ones. */
 export function InboxPage() {
-  // The address names one item, which may be beyond the first page.
+  // The address may name an item beyond the first page; then more are loaded.
   const [limit, setLimit] = useState(location.hash === '' ? FIRST : MAX_ITEMS);
   const { data, error, reload } = useQuery('list_inbox', { state: 'open', limit }, { refreshOn });
   const before = useQuery('list_inbox', { state: 'settled', limit: FIRST }, { refreshOn });

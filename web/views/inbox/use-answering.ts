@@ -30,11 +30,13 @@ const shortened = (text: string): string =>
 export interface Answering {
   /** Why no answer can be sent now; null: it can. */
   why: string | null;
-  /** Null declines. False: nothing was sent. */
+  /** Sends an answer; null declines. Returns false if nothing was sent. */
   send(answer: string | null): Promise<boolean>;
 }
 
-/** Used by buttons, inputs and keys: an item that is closed, being answered or just appeared accepts no answer. */
+/**
+ * Shared by buttons, inputs and keys: an item that is closed, is being answered or has just appeared accepts no answer.
+ */
 export function useAnswering(item: string, settled: string | null): Answering {
   const justAppeared = useJustAppeared(item);
   const why = settled ?? (isSent(item) ? 'Sending your answer' : justAppeared);

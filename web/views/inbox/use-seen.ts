@@ -26,7 +26,7 @@ export function useSeen(): Seen {
   }, []);
   const show = () => {
     const details = ref.current?.querySelector<HTMLElement>('.ask-details');
-    // Focus the details, so that scroll keys work on them.
+    // Focuses the details, so that scroll keys work on them.
     details?.focus({ preventScroll: true });
     (details ?? ref.current)?.scrollIntoView({ block: 'nearest' });
   };

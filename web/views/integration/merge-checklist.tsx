@@ -31,7 +31,7 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
   const [asks, setAsks] = useState<'check' | 'merge' | null>(null);
   const [removes, setRemoves] = useState(false);
   const [request, setRequest] = useState(DEFAULT_REQUEST);
-  /** The request that the plan was made for. */
+  /** The settings for which the current plan was made. */
   const [planned, setPlanned] = useState(DEFAULT_REQUEST);
   const heading = useRef<HTMLHeadingElement>(null);
   const underWay = useRef<AbortController | null>(null);

@@ -6,9 +6,9 @@ export interface MergeStep {
   label: string;
   /** Effect of the merge. */
   effect: string;
-  /** Why it cannot be merged; null: it can. */
+  /** Why the plan cannot be merged; null: it can. */
   why: string | null;
-  /** Description of the check if it is the next step, else null. */
+  /** Description of the check if it is the next step, otherwise null. */
   check: string | null;
 }
 

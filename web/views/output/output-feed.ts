@@ -2,11 +2,11 @@ import { type OutputPiece, OutputWindow } from './output-window.ts';
 
 /** Where an output is read from. */
 export interface OutputSource {
-  /** Reads a piece. `wholeLines`: cut it at line ends, unless it is part of one long line. */
+  /** Reads a piece. `wholeLines`: cuts it at line ends, unless it is part of one long line. */
   read(offset: number, limit: number, wholeLines: boolean): Promise<Piece>;
-  /** The line a byte is in; null: not found yet, ask again. */
+  /** The line that contains a byte; null: not found yet, ask again. */
   lineAt(offset: number): Promise<{ line: number | null; isComplete: boolean }>;
-  /** Where a line starts. */
+  /** Offset at which a line starts. */
   placeOf(line: number): Promise<{ line: number | null; offset: number | null; isComplete: boolean }>;
 }
 
@@ -16,19 +16,22 @@ type Piece = OutputPiece & { size: number };
 
 const PAGE = 64 * 1024;
 const TAIL = 128 * 1024;
-/** Very short lines: then fewer bytes at once, or a page would be more than the window. */
+/**
+ * Maximum number of lines per page. With very short lines fewer bytes are read at once; otherwise one page would exceed
+ * the window.
+ */
 const MAX_IN_PAGE = 1_000;
 const LEAST = 256;
 /** If the view is further behind than this, it skips the output in between. */
 const FAR_BEHIND = 1024 * 1024;
 const MAX_REQUESTS = 200;
 
-/** Moves a window over an output: its end first, older and newer parts when they are wanted, one request at a time. */
+/** Moves a window over an output: first its end, then older and newer parts on demand, one request at a time. */
 export class OutputFeed {
   readonly window: OutputWindow;
   size = 0;
   isFollowing = true;
-  /** Lines that came since it is not followed, as far as they are known; and whether there are more. */
+  /** Number of known lines that arrived since following stopped, and whether there are more. */
   fresh = 0;
   hasMore = false;
   readonly #source: OutputSource;
@@ -74,7 +77,10 @@ export class OutputFeed {
     });
   }
 
-  /** Null: there is no output. After the end it is the last line. */
+  /**
+   * Loads the output around a line and returns its number; after the end, that of the last line. Null: there is no
+   * output.
+   */
   async openLine(line: number): Promise<number | null> {
     for (let asked = 0; asked < MAX_REQUESTS && !this.#isStopped; asked++) {
       const place = await this.#source.placeOf(line);
@@ -130,7 +136,7 @@ export class OutputFeed {
     });
   }
 
-  /** False: nothing more could be read. */
+  /** Returns false if no more could be read. */
   async #readNewer({ isWanted }: { isWanted: boolean }): Promise<boolean> {
     const from = this.window.end;
     const isWhole = !this.window.isInsideLine;
@@ -189,7 +195,7 @@ export class OutputFeed {
   #inTurn(work: () => Promise<void>): Promise<void> {
     this.#last = this.#last.then(() => (this.#isStopped ? undefined : work()));
     const mine = this.#last;
-    // The caller gets the error; the next request runs all the same.
+    // The caller gets the error; the next request runs in any case.
     this.#last = mine.catch(() => {});
     return mine;
   }

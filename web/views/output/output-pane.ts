@@ -3,9 +3,9 @@ import { cutLine, drawSpan, lengthOf } from '../../ui/ansi-dom.ts';
 import type { OutputWindow, WindowPage } from './output-window.ts';
 
 const BLOCK = 200;
-/** Characters of a long line that are drawn at first. */
+/** Number of characters of a long line that are drawn at first. */
 const MAX_LINE_LENGTH = 4_000;
-/** Characters that are added each time the user asks for more. */
+/** Number of characters that are added each time the user asks for more. */
 const MORE = 100_000;
 
 interface Drawn {
@@ -79,7 +79,7 @@ export class OutputPane {
   #drawPage({ id, lines }: WindowPage): HTMLElement {
     const known = this.#pages.get(id);
     if (known) {
-      // A page only ever changes in its last line, which was not finished.
+      // Only the unfinished last line of a page can change.
       if (known.lines !== lines) this.#redrawLast(known, lines);
       return known.element;
     }

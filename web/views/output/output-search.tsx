@@ -27,10 +27,10 @@ export function textRanges(
 }
 
 const NAME = 'output-hit';
-/** The hub tries a pattern on so much of a line; here it must not be tried on more. */
+/** Maximum length of a line that a pattern is tried on, the same as in the hub. */
 const MAX_SEARCHED_LENGTH = 10_000;
 
-/** Marks the words in one line without touching its nodes. Null: nothing is marked any more. */
+/** Marks the words in one line without changing its nodes. Null: removes the marks. */
 function drawHits(
   scroller: HTMLElement | null,
   line: HTMLElement | null,
@@ -72,9 +72,9 @@ function rangeOf(nodes: Text[], from: number, to: number): Range {
 type Match = Output<'search_output'>['matches'][number];
 interface Found {
   matches: Match[];
-  /** Where to go on; null: all of it was searched. */
+  /** Offset to continue from; null: the whole output was searched. */
   next: number | null;
-  /** False until these words have been searched for. */
+  /** False until the search for these words has started to return results. */
   isSearched: boolean;
 }
 
@@ -100,7 +100,7 @@ export function OutputSearch({ target, output, scroller, onClose }: OutputSearch
   const asking = useRef<AbortController | null>(null);
   const query = { q, isRegex, isCaseSensitive };
 
-  /** Until there is something to show, or nothing left. */
+  /** Searches until there is something to show, or nothing is left. */
   const search = async (before: Match[], after: number): Promise<Match[]> => {
     asking.current?.abort();
     const mine = new AbortController();
@@ -144,7 +144,7 @@ export function OutputSearch({ target, output, scroller, onClose }: OutputSearch
     if (more.length > next) await go(next, more);
   };
 
-  // In the layout effect: the next key press must already go to the editor.
+  // In a layout effect, so that the next key press already goes to the editor.
   useLayoutEffect(() => {
     box.current?.focus();
     return () => {

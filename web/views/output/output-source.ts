@@ -5,11 +5,11 @@ export interface OutputTarget {
   run: string;
   turn: number;
   stream: 'stdout' | 'stderr';
-  /** An engine's events in words. */
+  /** True: an engine's events are shown as readable text. */
   readable: boolean;
 }
 
-/** One output of a run, as the hub reads it. */
+/** Reads one output of a run through the hub. */
 export function outputSource({ readable, ...target }: OutputTarget, signal: AbortSignal): OutputSource {
   return {
     read: (offset, limit, lines) =>

@@ -13,7 +13,7 @@ import type { ShownRun } from '../runs/run/shown-run.ts';
 import { OutputSearch } from './output-search.tsx';
 import { useOutput } from './use-output.ts';
 
-/** `#L120`; null: no line is meant. */
+/** Parses `#L120`; null: the address names no line. */
 export function lineInHash(hash: string): number | null {
   const line = /^#L([1-9]\d{0,11})$/.exec(hash)?.[1];
   return line === undefined ? null : Number(line);
@@ -21,7 +21,9 @@ export function lineInHash(hash: string): number | null {
 
 const KEPT = 'squad-output-wrap';
 
-/** Whether long lines are wrapped, and a toggle. The browser remembers it, except in a saved run. */
+/**
+ * Whether long lines are wrapped, and a function to toggle it. The browser stores the choice, except in a saved run.
+ */
 function useWrapped(): [isWrapped: boolean, turn: () => void] {
   const [isWrapped, setWrapped] = useState(() => Boolean(saved) || localStorage.getItem(KEPT) !== 'off');
   const turn = () => {
@@ -40,7 +42,7 @@ export function OutputTab({ data }: { data: ShownRun }) {
   const [isWrapped, turnWrapped] = useWrapped();
   const [isSearching, setSearching] = useState(false);
   const scroller = useRef<HTMLDivElement>(null);
-  /** A line of the address is one of the file: then it is shown raw. */
+  /** A line in the address is a line of the file, so the output is shown raw. */
   const [wantedLine, setWantedLine] = useState(() => lineInHash(location.hash));
   const stream = streamGiven === 'stderr' ? 'stderr' : 'stdout';
   const turn = Math.min(Math.max(1, Number(turnGiven) || run.turn), run.turn);
@@ -58,7 +60,7 @@ export function OutputTab({ data }: { data: ShownRun }) {
     const onHash = () => {
       const line = lineInHash(location.hash);
       if (line === null) return;
-      // Lines are numbered as they were written: words made of them have no such number.
+      // Line numbers belong to the raw output; readable text has none.
       if (readable) setWantedLine(line);
       else void output.goToLine(line);
     };

@@ -1,15 +1,15 @@
 import { type AnsiLine, AnsiParser } from '../../ui/ansi.ts';
 
-/** One piece of an output, as the hub sends it. */
+/** A piece of an output, as the hub sends it. */
 export interface OutputPiece {
   text: string;
   offset: number;
   nextOffset: number;
-  /** The line it begins in; null: not known. */
+  /** The line in which the piece begins; null: unknown. */
   firstLine: number | null;
 }
 
-/** Lines of one piece, as they are shown together. */
+/** Lines of one piece, which are shown together. */
 export interface WindowPage {
   id: number;
   /** Number of bytes and newlines in this page. */
@@ -17,22 +17,22 @@ export interface WindowPage {
   end: number;
   newlines: number;
   lines: AnsiLine[];
-  /** The first bytes belong to a line that is shown with the previous page. */
+  /** True: the first bytes belong to a line that is shown with the previous page. */
   hasRest: boolean;
-  /** The last bytes end inside a line, which is the last one shown. */
+  /** True: the last bytes end inside a line, which is the last one shown. */
   isInside: boolean;
 }
 
 export const MAX_LINES = 5_000;
 const MAX_BYTES = 8 * 1024 * 1024;
-/** A longer line is shown in pieces, so that the first pieces can be dropped. */
+/** A longer line is shown in pieces, so that its first pieces can be dropped. */
 const MAX_PIECE_LENGTH = 2 * 1024 * 1024;
 
 let lastId = 0;
 
 /**
- * The part of an output that is held: pages that meet, newest last, bounded in lines and bytes. It moves over the output by pages added
- * at one end and dropped at the other.
+ * The loaded part of an output: consecutive pages, newest last, limited in lines and bytes. It moves over the output by
+ * adding pages at one end and dropping them at the other.
  */
 export class OutputWindow {
   pages: WindowPage[] = [];
@@ -91,7 +91,7 @@ export class OutputWindow {
       this.pages.push(newPage({ start: offset, end: nextOffset, newlines, lines, hasRest: false, isInside }));
       return lines.length;
     }
-    // The line that was not finished stays where it is, with its rest.
+    // The unfinished line stays where it is, and gets its rest.
     before.lines = [...before.lines.slice(0, -1), lines[0] ?? []];
     if (newlines === 0) {
       before.end = nextOffset;
@@ -111,14 +111,14 @@ export class OutputWindow {
     const parser = new AnsiParser();
     const lines = parser.push(text);
     const newlines = lines.length;
-    // The last line may continue in the next page: then it is shown in two pieces.
+    // The last line may continue in the next page; then it is shown in two pieces.
     if (parser.open.length > 0) lines.push(parser.open);
     const page = { start: offset, end: nextOffset, newlines, lines, hasRest: false, isInside: false };
     this.pages.unshift(newPage(page));
     if (this.firstLine !== null) this.firstLine -= newlines;
   }
 
-  /** Drops pages at one end while there is too much. */
+  /** Drops pages at one end while the limits are exceeded. */
   trim(from: 'start' | 'end'): void {
     while (this.pages.length > 1 && (this.count > this.#most || this.end - this.start > this.#mostBytes)) {
       if (from === 'start') {
@@ -131,7 +131,7 @@ export class OutputWindow {
     }
   }
 
-  /** The number of the first line a page shows. */
+  /** Number of the first line that a page shows. */
   lineOf(page: WindowPage): number | null {
     if (this.firstLine === null) return null;
     const at = this.pages.indexOf(page);

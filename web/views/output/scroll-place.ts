@@ -1,6 +1,6 @@
 /** Distance from the end, in pixels, that still counts as the end. */
 const AT_END = 24;
-/** Browsers round where they scroll to. */
+/** Tolerance in pixels, because browsers round scroll positions. */
 const ROUNDING = 1;
 
 /**
@@ -12,7 +12,7 @@ export class ScrollPlace {
   readonly #isAtEnd: () => boolean;
   readonly #sizes: ResizeObserver;
   #line: HTMLElement | null = null;
-  /** Scroll position that this class set or saw last. */
+  /** Scroll position that this class last set or read. */
   #top = 0;
 
   constructor(box: HTMLElement, lines: HTMLElement, isAtEnd: () => boolean) {
@@ -27,7 +27,7 @@ export class ScrollPlace {
     this.#sizes.disconnect();
   }
 
-  /** Pixels below the visible area. */
+  /** Number of pixels below the visible area. */
   get below(): number {
     return this.#box.scrollHeight - this.#box.scrollTop - this.#box.clientHeight;
   }
@@ -63,7 +63,7 @@ export class ScrollPlace {
     const by = this.#box.scrollTop - this.#top;
     if (Math.abs(by) <= ROUNDING) return null;
     const isAtEnd = this.below <= AT_END;
-    // `#top` stays, so that many small steps up add up.
+    // `#top` is not updated, so that many small steps up add up.
     if (this.#isAtEnd()) return by < 0 && !isAtEnd ? 'left-end' : null;
     this.#top = this.#box.scrollTop;
     this.#line = null;

@@ -17,7 +17,7 @@ import { FoundDecisions, FoundOutputs, FoundRuns } from './search-results.tsx';
 
 type Found = Output<'search_everything'>;
 
-/** Longer than elsewhere: each search reads files. */
+/** Delay while typing. Longer than elsewhere, because each search reads files. */
 const TYPING_MS = 400;
 const AT_ONCE = 20;
 

@@ -16,7 +16,7 @@ export interface ShownOutput {
   error: ApiError | null;
   isReady: boolean;
   isOver: boolean;
-  /** The requested line does not exist. */
+  /** A requested line that does not exist; null: there is none. */
   missedLine: number | null;
   /** Scrolls to a line, and loads it if needed. */
   goToLine(line: number): Promise<void>;
@@ -40,9 +40,9 @@ export function useOutput(
   const held = useRef<{ feed: OutputFeed; pane: OutputPane; place: ScrollPlace } | null>(null);
   const jumping = useRef<Promise<unknown>>(Promise.resolve());
   const isAsking = useRef(false);
-  /** Loads output near the visible part. */
+  /** Loads output near the visible part, if necessary. */
   const look = useRef(() => {});
-  /** The end is followed from when the reader reaches it, until they leave it. */
+  /** Follows the end from the moment the reader reaches it until the reader leaves it. */
   const notice = useRef(() => {});
 
   const told = (work: Promise<unknown>) =>
@@ -65,7 +65,7 @@ export function useOutput(
     const place = new ScrollPlace(box, lines, () => feed.isFollowing);
     held.current = { feed, pane, place };
     const show = (change: FeedChange) => {
-      // They may have moved a moment ago, and the browser has not said so yet.
+      // Checked first: the reader may have scrolled a moment ago, and the browser has not reported it yet.
       notice.current();
       place.during(() => pane.draw(feed.window), change === 'reset');
       requestAnimationFrame(() => look.current());
@@ -96,7 +96,7 @@ export function useOutput(
   const openLine = async (line: number) => {
     const now = held.current;
     const found = await now?.feed.openLine(line);
-    // After the end it is the last.
+    // If the requested line is after the end, the last line is shown.
     setMissedLine(found != null && found < line ? line : null);
     if (found != null) mark(now?.pane.lineElement(now.feed.window, found) ?? null);
     else if (now) await now.feed.openEnd();

@@ -14,7 +14,7 @@ interface DecideProps {
   onClose(): void;
 }
 
-/** Feedback in the reviewer's place. */
+/** Dialog for feedback of the user instead of the reviewer. */
 export function Decide({ review, isApproval, onDone, onClose }: DecideProps) {
   const [text, setText, forget] = useDraft(
     `${isApproval ? 'approve' : 'send_back'}:${review.coderId}`,

@@ -46,7 +46,8 @@ export function ReviewTab({ data }: { data: ShownRun }) {
           Round {rounds.current} of {rounds.max}
           {rounds.sentBack > 0 && `, ${rounds.sentBack} sent back`}
           {rounds.failed > 0 && `, ${rounds.failed} failed`}
-          {rounds.sentBack + rounds.failed > 0 && `; abandoned after ${rounds.abandonAfter} of these`}
+          {rounds.sentBack + rounds.failed > 0 &&
+            `; the task is abandoned after ${rounds.abandonAfter} of these`}
         </span>
         {!saved && <Button onClick={() => setAllowing(true)}>Allow more rounds</Button>}
         <Command text={`squad review ${shellWord(run.id)}`} />
@@ -76,7 +77,7 @@ export function ReviewTab({ data }: { data: ShownRun }) {
           onClose={() => setAllowing(false)}
         >
           <label>
-            How many more{' '}
+            How many more rounds{' '}
             <input
               type="number"
               min="1"

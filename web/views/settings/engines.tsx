@@ -78,7 +78,7 @@ function Engine({ engine }: { engine: Output<'inspect_engines'>['engines'][numbe
                 <PlainLine text={warning} />
               </p>
             )}
-            {advisory.length > 0 && <p>Instructed, not enforced: {advisory.join(', ')}</p>}
+            {advisory.length > 0 && <p>Not enforced by this CLI: {advisory.join(', ')}</p>}
             <p>Log in: {login}</p>
           </>
         )}

@@ -93,8 +93,8 @@ export function Notifications() {
         </Button>
       )}
       <p class="soft">
-        Without an open tab: Squad runs the programs <code>onAsk</code> and <code>onEnd</code> of your
-        configuration when an agent asks or a run ends.
+        To be notified without an open tab, set <code>onAsk</code> and <code>onEnd</code> in your
+        configuration to programs: Squad runs them when an agent asks or a run ends.
       </p>
     </section>
   );

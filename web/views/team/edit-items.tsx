@@ -12,7 +12,7 @@ import type { BacklogItem } from './task-text.ts';
 export interface ShownFile {
   workspace: string;
   revision: string;
-  /** Loads the current file. */
+  /** Loads the file again. */
   reload(): void;
 }
 
@@ -24,7 +24,7 @@ async function edit(
     const answer = await call('edit_backlog', { ...input, revision }, { workspace });
     return answer.number;
   } finally {
-    // Refused because it changed: then too there is something new to see.
+    // Also after a refusal, because the file has changed then.
     reload();
   }
 }
@@ -51,7 +51,7 @@ interface EditProps {
 }
 
 export function MarkItem({ file, item, onClose }: EditProps & { item: BacklogItem }) {
-  // Keep the file as it was when the dialog opened: the number of the item belongs to that version.
+  // The state of the file when the dialog opened, because the number of the item belongs to that version.
   const [seen] = useState(file);
   const { number, done, title } = item;
   const action = done ? 'reopen' : 'done';

@@ -11,7 +11,7 @@ export function taskText({ title, issue, notes }: BacklogItem): string {
   ].join('\n');
 }
 
-/** The role that an owner's name is, if there is one. */
+/** The role with the same name as the owner, if there is one. */
 export function roleOf(owner: string | null, roles: readonly { id: string; name: string }[]): string | null {
   if (owner === null) return null;
   const name = owner.replace(/^@/, '').toLowerCase();

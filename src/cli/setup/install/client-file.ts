@@ -13,7 +13,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { replaceFile } from '../../../link/replace-file.ts';
 import { SquadError } from '../../../schema/error.ts';
 
-/** Null when there is no such file. */
+/** Null if the file does not exist. */
 export function readClientFile(file: string): string | null {
   try {
     const found = statSync(file, { throwIfNoEntry: false });
@@ -27,14 +27,14 @@ export function readClientFile(file: string): string | null {
   }
   const bytes = readFileSync(file);
   try {
-    // Guessing another encoding would change bytes that are not ours.
+    // Fails on other encodings: guessing one would change bytes that are not ours.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     throw unusable(file, 'is not UTF-8 text');
   }
 }
 
-/** Follows links and keeps the file's mode. Dotfiles are often links into a repository: the link stays a link. */
+/** Follows links and keeps the file's mode. Dotfiles are often links into a repository, and must stay links. */
 export function writeClientFile(file: string, text: string, modeIfNew: number): void {
   const target = linkTarget(file);
   mkdirSync(dirname(target), { recursive: true });
@@ -62,7 +62,7 @@ export function removeEmptyFolder(folder: string): boolean {
   }
 }
 
-/** Removes the file, not a link to it. */
+/** Removes the file itself, not a link to it. */
 export const removeClientFile = (file: string): void => rmSync(linkTarget(file));
 
 function linkTarget(file: string): string {

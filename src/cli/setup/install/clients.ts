@@ -10,9 +10,9 @@ export interface InstallContext {
   home: string;
   env: Record<string, string | undefined>;
   platform: NodeJS.Platform;
-  /** Write the file of this workspace instead of the user's. */
+  /** Folder of the project whose file is written instead of the user's. */
   project?: string;
-  /** The project folder, for clients that start servers outside a project; unset without one. */
+  /** The project folder, for clients that start servers outside a project; unset if there is none. */
   workspace?: string;
   program: SquadProgram;
 }
@@ -23,14 +23,14 @@ export type Entry = Record<string, EntryValue>;
 export interface Client {
   title: string;
   format: ConfigFormat;
-  /** Candidates: the first that exists is edited, otherwise the first is created. */
+  /** Candidates: the first one that exists is edited; if none exists, the first is created. */
   userFiles(context: InstallContext): string[];
-  /** Relative to the workspace; empty if the client has no project file of its own. */
+  /** Paths relative to the workspace; empty if the client has no project file. */
   projectFiles: string[];
-  /** Keys of our entry in the file. */
+  /** Keys of Squad's entry in the file. */
   entryPath: [string, string];
   entry(context: InstallContext): Entry;
-  /** How to start the client in a script so that it may call the tools without asking. */
+  /** Command that starts the client in a script and lets it call the tools without asking. */
   headless?: string;
   /** Next step for the user. */
   next(context: InstallContext): string;
@@ -39,7 +39,7 @@ export interface Client {
 const HOUR_MS = 3_600_000;
 const SERVER = 'squad';
 
-/** Only for clients whose timeout ignores progress: the server returns at 90 % of this time. */
+/** Timeout for clients that ignore progress: the server returns after 90 % of it. */
 const CEILING = { MCP_TOOL_TIMEOUT: String(HOUR_MS) };
 
 const CLIENTS = {
@@ -172,7 +172,7 @@ export const clientNamed = (name: ClientName): Client => CLIENTS[name];
 
 const stdio = ({ program: { command, args } }: InstallContext) => ({ command, args: [...args, 'mcp'] });
 
-/** Settings of this shell, which a client started elsewhere would not have. */
+/** Variables of this shell that a client started elsewhere would not have. */
 const SETTINGS = [
   'RUN_TEMPLATE',
   'CREATE_CHAT_TEMPLATE',
@@ -183,11 +183,11 @@ const SETTINGS = [
   'SQUAD_TOOLSETS',
 ];
 
-/** A client started elsewhere would use the default home. */
+/** Needed because a client started elsewhere would use the default home. */
 export const movedHome = (env: InstallContext['env']): Record<string, string> =>
   env.SQUAD_HOME || xdgFolder(env.XDG_STATE_HOME) ? { SQUAD_HOME: homeFolder(env) } : {};
 
-/** Variables that most clients do not pass on: a moved home, and the settings of this shell. */
+/** Variables that most clients do not pass on: a changed SQUAD_HOME, and the settings of this shell. */
 function environment({ env }: InstallContext, variables: Record<string, string> = {}, key = 'env'): Entry {
   const settings = Object.fromEntries(SETTINGS.flatMap(name => (env[name] ? [[name, env[name]]] : [])));
   const all: Record<string, string> = { ...movedHome(env), ...settings, ...variables };

@@ -2,15 +2,15 @@ import { SquadError } from '../../../schema/error.ts';
 import type { Entry, EntryValue } from './clients.ts';
 
 /**
- * Edits a foreign file: every byte that is not ours stays. `text` may be empty (a new file).
- * Every method throws CONFIG_INVALID on text that does not parse.
+ * Edits a file of another program: every byte that is not ours stays the same. `text` may be empty (a new file). Every
+ * method throws CONFIG_INVALID on text that does not parse.
  */
 export interface ConfigFormat {
-  /** Sets the fields of `entry`; fields that the user added stay. */
+  /** Sets the fields of `entry`; other fields in the entry stay. */
   put(text: string, path: string[], entry: Entry): string;
-  /** Removes the entry; returns the same text without one. */
+  /** Removes the entry; returns the text unchanged if it has none. */
   remove(text: string, path: string[]): string;
-  /** Field names of the entry; null without an entry. */
+  /** Field names of the entry; null if there is no entry. */
   fields(text: string, path: string[]): string[] | null;
 }
 
@@ -21,7 +21,10 @@ export const lineEnding = (text: string): string => (/\r?\n/.exec(text)?.[0] ===
 export const indentAt = (text: string, offset: number): string =>
   /^[ \t]*/.exec(text.slice(text.lastIndexOf('\n', offset - 1) + 1))?.[0] ?? '';
 
-/** The fields of an entry, and of a nested table (the environment): each is set alone, so that fields of the user stay. */
+/**
+ * The fields of an entry and of its nested table (the environment). Each is set on its own, so that the user's fields
+ * stay.
+ */
 export const leaves = (entry: Entry): [keys: string[], value: EntryValue][] =>
   Object.entries(entry).flatMap(([key, value]): [string[], EntryValue][] =>
     typeof value === 'object' && !Array.isArray(value)

@@ -110,7 +110,7 @@ function insert(text: string, object: Node, key: string, value: Json): string {
     { at, text: text.slice(at, close).includes('\n') ? property : `${property}${eol}${outer}` },
   ];
   if (!last || comma !== null) return applyEdits(text, edits);
-  // A comment after the last property stays with it: the comma goes before it, the new property after it.
+  // A comment after the last property stays with it: the comma goes before the comment, the new property after it.
   if (at === after) return applyEdits(text, [{ at, text: `,${edits[0]?.text}` }]);
   return applyEdits(text, [...edits, { at: after, text: ',' }]);
 }

@@ -59,7 +59,10 @@ export function plan(name: ClientName, context: InstallContext): InstallPlan {
   };
 }
 
-/** Removes Squad's entry, and the table around it if the install created it. Returns the same text without an entry. */
+/**
+ * Removes Squad's entry, and the table around it if the install created it. Returns the text unchanged if it has no
+ * entry.
+ */
 function withoutEntry(name: ClientName, file: string, text: string, before: string | null): string {
   const { format, entryPath } = clientNamed(name);
   const table = entryPath.slice(0, 1);
@@ -72,7 +75,7 @@ function withoutEntry(name: ClientName, file: string, text: string, before: stri
 }
 
 function withEntry({ format, entryPath, entry }: Client, context: InstallContext, text: string): string {
-  // An entry with a URL would get a command as well, so it is replaced.
+  // Replaced as a whole: an entry with a URL would otherwise get a command in addition.
   const isRemote = format.fields(text, entryPath)?.some(field => /url$/i.test(field)) ?? false;
   return format.put(isRemote ? format.remove(text, entryPath) : text, entryPath, entry(context));
 }
@@ -148,7 +151,7 @@ function lastBackup(
   return installs.findLast(isWanted) ?? null;
 }
 
-/** Clients that have an install to undo, in alphabetical order. */
+/** Clients with an install that can be undone, in alphabetical order. */
 const installedClients = (folder: string): string[] =>
   [...new Set(backups(folder).map(name => name.replace(/-2\d{3}-.*$/, '')))].sort();
 
@@ -171,7 +174,7 @@ export function lostInstalls(folder: string): { client: ClientName; file: string
 const backups = (folder: string): string[] =>
   existsSync(folder) ? readdirSync(folder).filter(name => name.endsWith('.json')) : [];
 
-/** Sorts by time as text. */
+/** The time in the name makes the files sort by time. */
 const backupPath = (folder: string, client: ClientName, time: number) =>
   join(folder, `${client}-${new Date(time).toISOString().replace(/[:.]/g, '-')}.json`);
 
@@ -188,7 +191,7 @@ export function apply(plan: InstallPlan, backupFolder: string, now = Date.now())
         ],
       },
     );
-  // The backup comes first, so that an interrupted install can be undone.
+  // The backup is written first, so that an interrupted install can be undone.
   const { client, file, before, after } = plan;
   const madeFolders = missingFolders(file);
   const backup = saveBackup(
@@ -238,7 +241,10 @@ export function undo(client: ClientName, backupFolder: string, project?: string)
 function restore(client: ClientName, { file, before, afterHash }: Backup): Omit<UndoResult, 'file'> {
   const current = readClientFile(file);
   if (current === null || current === before)
-    return { outcome: 'nothing', message: `Nothing to undo: ${file} no longer has that install.` };
+    return {
+      outcome: 'nothing',
+      message: `Nothing to undo: the entry of that install is no longer in ${file}.`,
+    };
   if (hashOf(current) === afterHash && before !== null) {
     writeClientFile(file, before, 0o600);
     return { outcome: 'restored', message: `Restored ${file}.` };
@@ -257,10 +263,10 @@ function restore(client: ClientName, { file, before, afterHash }: Backup): Omit<
   };
 }
 
-/** True for a file that has at most the braces of an empty JSON object. */
+/** True for a file that contains at most the braces of an empty JSON object. */
 const isEmpty = (text: string): boolean => /^\uFEFF?\s*(\{\s*\})?\s*$/.test(text);
 
-/** All installed clients share the environment file, so it is removed with the last one. Null without one. */
+/** All installed clients share the environment file, so it is removed with the last one. Null if there is none. */
 export function undoEnvironment(home: string, backupFolder: string): string | null {
   const clients = installedClients(backupFolder);
   const file = environmentFilePath(home);

@@ -9,21 +9,21 @@ import {
   wholeLines,
 } from './config-format.ts';
 
-/** `[a.b]` and the keys below it. The first section is the top of the file, before any header. */
+/** A header `[a.b]` and the keys below it. The first section is the top of the file, before any header. */
 interface TomlSection {
   path: string[];
-  /** `[[a.b]]` */
+  /** True for `[[a.b]]`. */
   array: boolean;
   start: number;
-  /** End of its header or last key; comments and blank lines after it belong to the next section. */
+  /** End of the header or of the last key; comments and blank lines after it belong to the next section. */
   end: number;
 }
 
-/** `key = value`; `path` starts at the top of the file. */
+/** A line `key = value`; `path` starts at the top of the file. */
 interface TomlEntry {
   path: string[];
   section: TomlSection;
-  /** The inline table (`{ … }`) that contains it. */
+  /** The inline table (`{ … }`) that contains this entry. */
   inside: TomlEntry | null;
   isTable: boolean;
   start: number;
@@ -142,7 +142,7 @@ function plainKey(key: string): string {
   try {
     return JSON.parse(key);
   } catch {
-    // An escape that only TOML has: such a key is not ours.
+    // The key has an escape that only TOML knows, so it is not Squad's key.
     return key;
   }
 }
@@ -245,7 +245,7 @@ const lineEnd = (text: string, offset: number) =>
 const keyText = (path: string[]) =>
   path.map(key => (/^[A-Za-z0-9_-]+$/.test(key) ? key : quoted(key))).join('.');
 
-/** JSON's string escapes are TOML's too, but TOML wants DEL escaped as well. */
+/** JSON's string escapes are valid in TOML too, but TOML also requires DEL to be escaped. */
 const quoted = (text: string) => JSON.stringify(text).replaceAll('\u007f', '\\u007f');
 
 function literal(value: EntryValue): string {

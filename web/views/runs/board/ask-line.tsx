@@ -19,7 +19,7 @@ interface AskLineProps {
   onNext: (() => void) | null;
 }
 
-/** The question where the run is, and the answer with it. */
+/** Shows a question in the row of its run, with the means to answer it. */
 export function AskLine({ asking, asks, isSettled, onNext }: AskLineProps) {
   const question = visibleText(asking.question);
   const item = closedItem(asking.id);

@@ -5,7 +5,7 @@ import { askToCancel, askToRetry } from '../../../shell/run-action.tsx';
 import { card } from '../../../state/live.ts';
 import { statusStyle } from '../../../ui/status-style.ts';
 
-/** Keys act on the row the focus is in. */
+/** Keys act on the row that has the focus. */
 export function rowKeys(list: RefObject<HTMLElement | null>, go: (url: string) => void): Binding[] {
   const rows = () => [...(list.current?.querySelectorAll<HTMLElement>('[data-run]') ?? [])];
   const place = () => rows().findIndex(row => row.contains(document.activeElement));
@@ -34,7 +34,7 @@ export function rowKeys(list: RefObject<HTMLElement | null>, go: (url: string) =
     row?.scrollIntoView({ block: 'nearest' });
   };
   const isAsked = () => current()?.asking != null && current()?.asking?.kind !== 'question';
-  // Clicks the button that shows the key. A row without that button needs more reading first, so open the inbox.
+  // Clicks the button that shows the key. A row without that button needs more reading first, so the inbox is opened.
   const answer = (key: 'y' | 'n') => {
     const button = rows()[place()]?.querySelector<HTMLElement>(`.is-asking [data-key="${key}"]`);
     if (button) button.click();

@@ -11,7 +11,7 @@ import { Lines, Money, Tokens } from '../../../ui/usage.tsx';
 import { AskLine } from './ask-line.tsx';
 import { useStableQuestion } from './use-stable-question.ts';
 
-/** Two lines of one height, whatever the run does: nothing below it ever moves. */
+/** Always two lines of the same height, so that nothing below a row moves. */
 export function RunRow({ id }: { id: string }) {
   const card = cardOf(id).value;
   const kept = useStableQuestion(card?.need === 'needs_you' ? card.asking : null);

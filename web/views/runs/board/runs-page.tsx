@@ -73,7 +73,7 @@ function NoRuns({ filter }: { filter: BoardFilter }) {
   );
 }
 
-/** The squads of the runs that are shown: one is found where it is seen. */
+/** Filter for one of the squads whose runs are shown. */
 function SquadPicker({ ids }: { ids: readonly string[] }) {
   const [squad, setSquad] = useParam('squad');
   const titles = new Map<string, { title: string; runs: number }>();
@@ -151,7 +151,7 @@ export function RunsPage() {
         <span class="runs-moves" aria-live="off">
           {moves > 0 && (
             <Button tone="quiet" keyName="s" onClick={held.apply}>
-              {plural(moves, 'row')} out of order: sort
+              Sort again: {plural(moves, 'row')} out of order
             </Button>
           )}
         </span>
@@ -160,7 +160,13 @@ export function RunsPage() {
       {board.error && <Problem error={board.error} onRetry={board.reload} />}
       {board.isAnswered && held.ids.length === 0 && <NoRuns filter={filter} />}
       {held.ids.length > 0 && <Columns />}
-      <ol class="board" ref={held.list} aria-label="Runs by need" aria-busy={board.isLoading} {...held.hold}>
+      <ol
+        class="board"
+        ref={held.list}
+        aria-label="Runs, sorted by what needs you"
+        aria-busy={board.isLoading}
+        {...held.hold}
+      >
         {held.ids.map(id => (
           <RunRow key={id} id={id} />
         ))}

@@ -42,7 +42,7 @@ export function useBoard({ workspace, needs, q, squad }: BoardFilter) {
     isAnswered: pages.isAnswered.value,
     hasMore: next !== null,
     more: async () => {
-      // Read the cursor now: the rendered one may be a page behind.
+      // Reads the current cursor, because the rendered one may be a page behind.
       const cursor = pages.next.peek();
       if (cursor !== null) pages.more(await call('list_board', { ...input, cursor }));
     },

@@ -4,8 +4,8 @@ import type { RunCard } from '../../../../src/schema/run-card.ts';
 export type Asking = NonNullable<RunCard['asking']>;
 
 /**
- * The question a row shows. While somebody points at the row or is in it, one that was settled stays: the next must not be under
- * a click or in a box that was meant for it.
+ * The question that a row shows. While the pointer or the focus is in the row, a closed question stays: otherwise a
+ * click or text that was meant for it would reach the next one.
  */
 export function useStableQuestion(asking: Asking | null) {
   const row = useRef<HTMLLIElement>(null);
@@ -17,7 +17,7 @@ export function useStableQuestion(asking: Asking | null) {
   const shown = isOther ? kept : asking;
   useLayoutEffect(() => keep(shown));
   const release = () => keep(latest.current);
-  // The focus is nowhere for a moment while it moves inside.
+  // While the focus moves inside the row, nothing has it for a moment.
   const leave = () => void setTimeout(() => !isHeld() && release());
   return {
     row,

@@ -47,7 +47,7 @@ export function filterOf(query: Record<string, string | undefined>): EventFilter
   };
 }
 
-/** The query of a URL can contain any text. */
+/** Checked, because the query of a URL can contain any text. */
 const isKnown = (type: string) => EVENT_TYPES.includes(type);
 
 export const matches = ({ body, runId, squadId }: Event, { types, run, squad }: EventFilter): boolean =>

@@ -4,7 +4,7 @@ import { useParam } from '../../../state/url-state.ts';
 import { Button } from '../../../ui/button.tsx';
 import { EVENT_TYPES, type EventFilter } from './event-filter.ts';
 
-/** Which types and whose; the address has it all. */
+/** Filters by type, run and squad; all are in the address. */
 export function EventFilters({ filter: { types, run, squad } }: { filter: EventFilter }) {
   const [, setType] = useParam('type');
   const [, setRun] = useParam('run');

@@ -22,7 +22,7 @@ import { EventFilters } from './event-filters.tsx';
 
 const clock = new Intl.DateTimeFormat(undefined, { dateStyle: 'short', timeStyle: 'medium' });
 
-/** One event on a line, which opens to the whole event as it is stored. */
+/** One event as a line that opens to the complete stored event. */
 export function EventRow({ event, onRun }: { event: Event; onRun(run: string): void }) {
   const [isOpen, setOpen] = useState(false);
   const { seq, at, runId, squadId, body } = event;
@@ -61,7 +61,7 @@ export function EventRow({ event, onRun }: { event: Event; onRun(run: string): v
 }
 
 const AT_ONCE = 200;
-/** Events kept in memory. Going back to the top loads older ones again. */
+/** Maximum number of events kept in memory. Going back to the top loads older ones again. */
 const MAX_SHOWN = 5_000;
 
 /** `/events`: everything that happened, newest first, as it happens. */
@@ -119,7 +119,7 @@ function List({ filter }: { filter: EventFilter }) {
       if (changes.isReset) void load(null);
       const fresh = changes.events.filter(event => matches(event, filter));
       if (fresh.length === 0) return;
-      // New events do not move the list for a user who reads further down.
+      // New events must not move the list for a user who reads further down.
       if (scrollY > 80) setWaiting(held => together(fresh, held, MAX_SHOWN));
       else setEvents(known => known && together(fresh, known, MAX_SHOWN));
     });

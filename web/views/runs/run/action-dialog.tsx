@@ -77,7 +77,7 @@ export function ActionDialog({ run, action, onClose }: ActionDialogProps) {
 
 interface Form {
   yes: string;
-  /** Label of the text field; without it there is no field. */
+  /** Label of the text field; without it the dialog has none. */
   asks?: string;
   isOptional?: true;
   isHarmless?: true;
@@ -164,7 +164,7 @@ const FORMS: Partial<Record<RunActionName, Form>> = {
   },
 };
 
-/** The command with the typed text in it, to copy. */
+/** The command with the typed text inserted, for copying. */
 function fillInText(command: string, text: string): string {
   if (text.trim() === '') return command;
   return command.replace('"…"', () => shellWord(text.trim()));

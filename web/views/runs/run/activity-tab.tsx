@@ -19,11 +19,11 @@ import { stepsOf } from './steps.ts';
 const LIMIT = 500;
 
 interface RunEvents {
-  /** Oldest first, without a gap. */
+  /** Events without a gap, oldest first. */
   events: readonly Event[];
   error: ApiError | null;
   isLoading: boolean;
-  /** Null: these are all. */
+  /** Loads older events; null: all are shown. */
   showOlder: (() => void) | null;
   reload(): void;
 }
@@ -57,7 +57,7 @@ function useRunEvents(run: string): RunEvents {
       setLog(known => withOlder(known, page));
     } catch (thrown) {
       if (!(thrown instanceof ApiError)) throw thrown;
-      // Keep the loaded events and the button, so that the user can try again.
+      // The loaded events and the button stay, so that the user can try again.
     }
   };
   return {

@@ -151,7 +151,7 @@ function Where({ data: { run, work, pullRequest } }: { data: ShownRun }) {
   );
 }
 
-/** A URL from outside Squad becomes a link only if it is http or https. */
+/** Link to a URL from outside Squad, if it is http or https; otherwise only text. */
 function WebLink({ url, children }: { url: string; children: ComponentChildren }) {
   const isWeb = URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
   if (!isWeb) return <PlainLine text={url} />;

@@ -6,11 +6,11 @@ export const MAX_HELD = 5_000;
 /** Events of a run without a gap, oldest first. */
 export interface EventLog {
   events: readonly Event[];
-  /** Older ones are before this; null: there are none. */
+  /** Number before which older events can be loaded; null: there are none. */
   next: number | null;
 }
 
-/** Newest first, as the hub gives it. */
+/** A page of events, newest first, as the hub sends it. */
 interface EventPage {
   events: readonly Event[];
   next: number | null;
@@ -51,7 +51,7 @@ export function withNewest(log: EventLog, page: EventPage, seam: number | null):
   return { events: inOrder(log.events, page.events), next: isFurther ? log.next : page.next };
 }
 
-/** In order, each once. */
+/** Merges events in order, each once. */
 function inOrder(...pages: (readonly Event[])[]): Event[] {
   const bySeq = new Map<number, Event>();
   for (const page of pages) for (const event of page) bySeq.set(event.seq, event);

@@ -15,7 +15,7 @@ import { RunLink } from './run-link.tsx';
 import { runTitle } from './run-title.ts';
 import type { ShownRun } from './shown-run.ts';
 
-/** More would push the content of the page down. */
+/** Maximum number of children shown; more would push the content of the page down. */
 const SHOWN = 3;
 
 /** The runs that this run started, with their current state. */
@@ -76,7 +76,7 @@ function SquadLink({ id, squadId }: { id: string; squadId: string }) {
   );
 }
 
-/** Which run had its task before. */
+/** The earlier run of the same task, which this one retries or continues. */
 function TriesBefore({ data: { run, tries } }: { data: ShownRun }) {
   const before = tries.of?.runId ?? run.lineageId;
   if (run.reviewOf !== null || before === run.id) return null;
@@ -88,7 +88,7 @@ function TriesBefore({ data: { run, tries } }: { data: ShownRun }) {
   );
 }
 
-/** Which runs have had it since: what became of a failure is there. */
+/** Later runs of the same task, which show what became of a failure. */
 function TriesSince({ data: { tries } }: { data: ShownRun }) {
   if (tries.since.length === 0) return null;
   return (

@@ -33,7 +33,7 @@ const NAMES: Record<TabName, string> = {
   review: 'Review',
 };
 
-/** `/r/:run/:tab`: one run, whole. */
+/** `/r/:run/:tab`: the page of one run. */
 export function RunPage() {
   const { params } = useRoute();
   const given = params.run ?? '';
@@ -121,7 +121,7 @@ function has({ run, review }: ShownRun, tab: TabName): boolean {
 function concerns({ events, runs }: Changes, given: string, lineage: string | null): boolean {
   return (
     events.some(({ runId, body }) => runId?.startsWith(given) && body.type !== 'run.activity') ||
-    // The event does not name the pruned runs.
+    // Always loaded again, because the event does not name the pruned runs.
     events.some(({ body }) => body.type === 'runs.pruned') ||
     runs.some(run => run.id.startsWith(given) && run.status !== 'running') ||
     // A retry or reply of this run changes this page too.

@@ -4,7 +4,7 @@ import { describeEvent } from '../../../../src/schema/run-text.ts';
 import { type ShownStatus, shownStatus } from '../../../../src/schema/shown-status.ts';
 import { FIGURES } from '../../../ui/figures.ts';
 
-/** Actions of an agent, one row each; equal actions in sequence share a row. */
+/** Actions of an agent, one row each; consecutive equal actions share a row. */
 export type Step =
   | { kind: 'said'; key: number; at: number; until: number; text: string; count: number }
   | {
@@ -33,7 +33,7 @@ export type Step =
       tone: 'plain' | 'good' | 'bad' | 'ask';
     };
 
-/** Steps, oldest first, from events that are oldest first. */
+/** Converts events to steps; both are sorted oldest first. */
 export function stepsOf(events: readonly Event[]): Step[] {
   const steps: Step[] = [];
   const questions = new Map<string, Step & { kind: 'question' }>();
@@ -46,7 +46,7 @@ export function stepsOf(events: readonly Event[]): Step[] {
         addActivity(steps, before, 'note', `${body.skipped} more, not listed because they came too fast`);
       addActivity(steps, event, body.kind, body.text);
     } else if (body.type === 'tool.called' && body.tool === 'ask_user' && body.ok) {
-      // The question itself is a step.
+      // Left out for questions, because the question itself is a step.
     } else if (body.type === 'tool.called')
       addActivity(steps, event, 'tool', `squad: ${describeEvent(body, FIGURES)}`);
     else if (body.type === 'inbox.asked' || body.type === 'inbox.settled') {

@@ -17,7 +17,10 @@ interface AgentTreeProps {
   onOpen(runId: string, isOpen: boolean): void;
 }
 
-/** Tree of agents by who started or reviews whom, with the cost of each, alone and with all below it. */
+/**
+ * Tree of agents: each run is below the one that started it or that it reviews, with its own cost and the total
+ * including all runs below it.
+ */
 export function AgentTree({ rows, totals, selected, onSelect, onOpen }: AgentTreeProps) {
   const { route } = useLocation();
   const tree = useRef<HTMLDivElement>(null);

@@ -4,11 +4,11 @@ import { shellWord } from '../../../../src/schema/shell-word.ts';
 import { plural } from '../../../ui/figures.ts';
 
 interface SquadAction {
-  /** Effect, shown before it is confirmed. */
+  /** Effect that is shown before the confirmation. */
   effect: string;
   /** Terminal command that does the same. */
   command: string;
-  /** Why it cannot be done now; null: it can. */
+  /** Why the action is not possible now; null: it is. */
   why: string | null;
 }
 

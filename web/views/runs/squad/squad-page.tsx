@@ -61,7 +61,7 @@ function ShownSquad({ data }: { data: Output<'show_squad'> }) {
   const total = sumOf(tree.map(({ card: { id } }) => totals.get(id)!));
   useViewTitle(cards[0]?.title ?? squad.id);
   const isLive = cards.some(({ endedAt }) => endedAt === null);
-  // Without a connection bars must not grow: that would be a guess.
+  // Without a connection the bars must not grow, because that would be a guess.
   const until = isLive && connection.value === 'live' ? now.value : latest(data);
   const actions = squadActions(squad.id, cards);
 
@@ -137,7 +137,7 @@ function ShownSquad({ data }: { data: Output<'show_squad'> }) {
   );
 }
 
-/** Something of ours moved, or something new belongs to us. */
+/** Whether a change affects this squad: one of its runs changed, or a new run belongs to it. */
 function concerns({ events, runs }: Changes, squad: string, ids: ReadonlySet<string>): boolean {
   return (
     runs.some(run => !ids.has(run.id) && (ids.has(run.parentId ?? '') || ids.has(run.reviewOf ?? ''))) ||
@@ -147,7 +147,7 @@ function concerns({ events, runs }: Changes, squad: string, ids: ReadonlySet<str
   );
 }
 
-/** The last moment we know of. */
+/** The last known time. */
 function latest({ runs, turns, marks, squad }: Output<'show_squad'>): number {
   return Math.max(
     squad.createdAt,

@@ -41,7 +41,7 @@ export function Rows({
   );
 }
 
-/** Moments on the clock, down all rows. */
+/** Vertical lines at round times, across all rows. */
 export function Ticks({ span, width, height }: { span: Span; width: number; height: number }) {
   return (
     // biome-ignore lint/a11y/noAriaHiddenOnFocusable: nothing in a group of lines and words takes the focus

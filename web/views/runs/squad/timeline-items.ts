@@ -5,7 +5,7 @@ import { type Mark, markName } from './timeline-marks.tsx';
 import { type Piece, piecesOf, type ShownTurn } from './timeline-scale.ts';
 import type { TreeRow } from './tree.ts';
 
-/** Something on a row that can be pointed at. */
+/** An item in a row that can be selected. */
 export type Item = {
   key: string;
   runId: string;
@@ -13,7 +13,7 @@ export type Item = {
   from: number;
   to: number;
   words: string;
-  /** A run that was stopped on purpose is no failure. */
+  /** True: the run was stopped on purpose, which is not a failure. */
   isStopped: boolean;
 } & ({ piece: Piece; mark: null } | { piece: null; mark: Mark });
 

@@ -2,7 +2,7 @@ import type { Output } from '../../../../src/operations/operations.ts';
 
 export type Mark = Output<'show_squad'>['marks'][number];
 
-/** Shapes of the marks, one per kind, so that colour is not needed to tell them apart. */
+/** Shapes of the marks, one per kind, so that they can be distinguished without colour. */
 const SHAPES: Record<Mark['kind'], string> = {
   question: 'M0-6 6 0 0 6-6 0Z',
   answer: 'M0-5 5 4-5 4Z',

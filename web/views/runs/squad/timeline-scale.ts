@@ -19,13 +19,13 @@ export interface Piece extends Span {
   /** Number of the turn; null for other kinds. */
   number: number | null;
   exitCode: number | null;
-  /** The piece has not ended. */
+  /** True: the piece has not ended. */
   isOpen: boolean;
 }
 
 const MIN_MS = 1_000;
 
-/** Everything there is, with a little room after it. */
+/** The span of the whole timeline, with a little space after its end. */
 export function wholeSpan(
   cards: readonly Pick<RunCard, 'createdAt' | 'endedAt'>[],
   marks: readonly { at: number }[],
@@ -45,7 +45,7 @@ export function zoomed(whole: Span, one: number, other: number): Span | null {
   return to - from < MIN_MS / 10 ? null : { from, to };
 }
 
-/** Closer (a factor below 1) or further away, around a moment that stays where it is. */
+/** Zooms in (factor below 1) or out around a time that keeps its position. */
 export function zoomedAround(whole: Span, { from, to }: Span, at: number, factor: number): Span {
   const length = Math.max((to - from) * factor, MIN_MS / 10);
   if (length >= whole.to - whole.from) return whole;
@@ -105,7 +105,7 @@ const STEPS = [
 ];
 const ROOM_FOR_LABEL = 76;
 
-/** Round moments on the user's clock, as many as there is room for. */
+/** Round times on the user's clock, as many as fit. */
 export function ticksOf({ from, to }: Span, width: number): { at: number; label: string }[] {
   const most = Math.max(Math.floor(width / ROOM_FOR_LABEL), 1);
   const step = STEPS.find(each => (to - from) / each <= most) ?? STEPS.at(-1)!;

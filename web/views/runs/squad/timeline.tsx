@@ -11,7 +11,7 @@ import type { TreeRow } from './tree.ts';
 
 const AT_FIRST = 600;
 
-/** How wide an element is, kept up to date. */
+/** The current width of an element. */
 function useWidth(): { box: RefObject<HTMLDivElement | null>; width: number } {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(AT_FIRST);
@@ -44,7 +44,7 @@ export function Timeline({ rows, turns, marks, now, selected, onSelect }: Timeli
   const [pointed, setPointed] = useState<string | null>(null);
   const [focused, setFocused] = useState<string | null>(null);
   const svg = useRef<SVGSVGElement>(null);
-  /** The click that ends a drag opens nothing. */
+  /** True after a drag: the click that ends it must not open anything. */
   const wasDrag = useRef(false);
 
   const cards = rows.map(({ card }) => card);
@@ -67,7 +67,8 @@ export function Timeline({ rows, turns, marks, now, selected, onSelect }: Timeli
     else return;
     event.preventDefault();
   };
-  // Focus follows what the arrows chose, and only then: nothing takes it away from elsewhere.
+  // The focus follows the item that the arrow keys selected, and moves only then, so that it is never taken from
+  // elsewhere.
   useEffect(() => {
     if (focused !== null && svg.current?.contains(document.activeElement))
       svg.current.querySelector<SVGElement>('[tabindex="0"]')?.focus();

@@ -4,11 +4,11 @@ import type { TreeNode } from './tree.ts';
 
 /** Reported usage. */
 export interface Total {
-  /** Null: nothing of it was reported. */
+  /** Null: no tokens were reported. */
   tokens: number | null;
   costUsd: number | null;
   isEstimated: boolean;
-  /** Runs that are over and said nothing about money: it is missing in the sum. */
+  /** Number of ended runs without a reported cost, which is missing in the sum. */
   unreported: number;
 }
 
@@ -50,7 +50,7 @@ function tokensOf(usage: Usage | null): number | null {
   return usage === null ? null : sum([usage.input, usage.output]);
 }
 
-/** Unknown parts are left out; all of them unknown is unknown, not 0. */
+/** Sum of the known parts; null, not 0, if all are unknown. */
 function sum(parts: readonly (number | null)[]): number | null {
   const known = parts.filter(part => part !== null);
   return known.length === 0 ? null : known.reduce((one, other) => one + other, 0);

@@ -9,7 +9,7 @@ export interface TreeNode {
 export interface TreeRow {
   id: string;
   card: RunCard;
-  /** From 1. */
+  /** Level in the tree, from 1. */
   level: number;
   parentId: string | null;
   place: number;
@@ -32,7 +32,7 @@ export function treeOf(cards: readonly RunCard[]): TreeNode[] {
   return roots.map(node);
 }
 
-/** The lines to show, without those below a closed one. */
+/** The rows to show, without those below a closed row. */
 export function visibleRows(nodes: readonly TreeNode[], closed: ReadonlySet<string>): TreeRow[] {
   const rows: TreeRow[] = [];
   const add = (list: readonly TreeNode[], level: number, parentId: string | null) => {
