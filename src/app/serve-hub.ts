@@ -75,7 +75,7 @@ export function createStop(parts: HubHome, runs: RunParts, views: ViewParts): Hu
 /** Phase 4: opens the socket, then starts waiting runs once recovery is done. Clients that connect before are not served until then. */
 export async function serveHub(
   parts: HubHome,
-  { runner, servers, traces, sessions, executor, rooms }: RunParts,
+  { runner, servers, traces, sessions, rooms }: RunParts,
   { server, http, lostCallsGone, stopped }: ViewParts,
   { stop, onStop }: HubStop,
   recovered: Promise<Recovered>,
@@ -118,7 +118,6 @@ export async function serveHub(
     void http.open();
     // The agents of an earlier hub may be in rooms.
     void rooms.attach();
-    void executor.sandboxProblem('full');
     const lostEnds = lostCalls.map(({ id }) => runner.untilEnded(id, stopped.signal));
     lostCallsGone.resolve(Promise.all([servers.sweep(), ...lostEnds]));
     void traces.recover();

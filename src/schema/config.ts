@@ -132,6 +132,8 @@ export const HubSettings = z.object({
     .default(60),
   /** Which runs get a tmux window, if tmux is available. */
   'tmux.sessions': z.enum(['worktree', 'all', 'off']).default('worktree'),
+  /** Runs that are sandboxed although nothing asks for it, if a sandbox is available. */
+  'sandbox.default': z.enum(['worktree', 'off']).default('off'),
   'prune.days': z.coerce.number().int().min(0).default(30),
 });
 export type HubSettings = z.infer<typeof HubSettings>;

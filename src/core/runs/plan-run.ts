@@ -269,13 +269,13 @@ export async function planOptions(
 export function sandboxFor(
   request: RunRequest,
   { role, engine, folder, env }: Omit<RunParts, 'options'> & { env: Record<string, string> },
-  { workspace, caller: { parent }, files, sandboxProblem }: PlanContext,
+  { workspace, caller: { parent }, files, settings, sandboxProblem }: PlanContext,
 ): ReturnType<typeof planSandbox> {
   const { chatId } = request;
   const { directory, worktree } = folder;
   return planSandbox({
     ...{ request, role, engine, parent, config: workspace.config },
-    hasWorktree: worktree !== null,
+    isDefault: worktree !== null && settings['sandbox.default'] === 'worktree',
     chat: chatId === undefined ? null : files.hasChatHome(engine.id, chatId) ? 'inside' : 'outside',
     problem: async network => {
       const hidden = [env.HOME, files.chatFolder(engine.id, chatId ?? 'any')].find(

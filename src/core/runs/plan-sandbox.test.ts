@@ -29,7 +29,7 @@ const plan = (more: Partial<SandboxAsk> = {}) =>
     role: null,
     config: config(),
     parent: null,
-    hasWorktree: true,
+    isDefault: true,
     engine: { sandboxLimit: null },
     chat: null,
     problem: async () => null,
@@ -39,9 +39,9 @@ const planned = async (more: Partial<SandboxAsk>) => (await plan(more)).sandbox;
 
 describe('the level', { tags: ['I1'] }, () => {
   test.each<[string, Partial<SandboxAsk>, RunSandbox]>([
-    ['workspace in a work tree', {}, box('workspace')],
-    ['off elsewhere', { hasWorktree: false }, NO_SANDBOX],
-    ['of the settings', { config: config('strict'), hasWorktree: false }, box('strict', 'models')],
+    ['workspace by default', {}, box('workspace')],
+    ['off without a default', { isDefault: false }, NO_SANDBOX],
+    ['of the settings', { config: config('strict'), isDefault: false }, box('strict', 'models')],
     [
       'of the role before the settings',
       { role: role({ sandbox: 'off' }), config: config('strict') },
@@ -65,7 +65,7 @@ describe('the level', { tags: ['I1'] }, () => {
     const asks: Partial<SandboxAsk>[] = [
       { request: { sandbox: 'workspace' } },
       { role: role({ sandbox: 'strict' }) },
-      { config: config('workspace'), hasWorktree: false },
+      { config: config('workspace'), isDefault: false },
       { request: { network: 'none' } },
       { parent: parent(box('workspace')) },
       { request: { keeps: box('workspace') } },
@@ -83,7 +83,7 @@ describe('the level', { tags: ['I1'] }, () => {
       sandbox: NO_SANDBOX,
       note: 'Not sandboxed: bubblewrap was not found.',
     });
-    expect(await plan({ hasWorktree: false, problem: async () => BROKEN })).toEqual({
+    expect(await plan({ isDefault: false, problem: async () => BROKEN })).toEqual({
       sandbox: NO_SANDBOX,
       note: null,
     });
@@ -108,7 +108,7 @@ describe('the network', { tags: ['I2'] }, () => {
   test.each<[string, Partial<SandboxAsk>, RunSandbox]>([
     [
       'needs a sandbox to be limited',
-      { request: { network: 'none' }, hasWorktree: false },
+      { request: { network: 'none' }, isDefault: false },
       box('workspace', 'none'),
     ],
     [
@@ -170,7 +170,7 @@ describe('a run that another run starts', { tags: ['I1'] }, () => {
   const strict = box('strict', 'models', ['a.example', '*.b.example']);
 
   test.each<[string, Partial<SandboxAsk>, RunSandbox]>([
-    ['is confined like it', { hasWorktree: false, parent: parent(strict) }, strict],
+    ['is confined like it', { isDefault: false, parent: parent(strict) }, strict],
     ['whatever its role says', { role: role({ sandbox: 'off' }), parent: parent(strict) }, strict],
     [
       'with those of its own hosts that it may reach',
@@ -231,7 +231,7 @@ describe('a retry or a reply', { tags: ['I1'] }, () => {
     await expect(plan({ ...outside, request: { chatId, sandbox: 'workspace' } })).rejects.toMatchObject({
       code: 'SANDBOX_UNAVAILABLE',
     });
-    const inside = { request: { chatId }, chat: 'inside' as const, hasWorktree: false };
+    const inside = { request: { chatId }, chat: 'inside' as const, isDefault: false };
     expect(await planned(inside)).toEqual(box('workspace'));
     await expect(plan({ ...inside, request: { chatId, sandbox: 'off' } })).rejects.toMatchObject({
       code: 'INVALID_INPUT',

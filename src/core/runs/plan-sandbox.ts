@@ -19,7 +19,8 @@ export interface SandboxAsk {
   role: Pick<Role, 'meta' | 'ungranted' | 'isUntrusted'> | null;
   config: Pick<Config, 'sandbox' | 'network' | 'sandboxRead'>;
   parent: Pick<RunIdentity, 'id' | 'sandbox'> | null;
-  hasWorktree: boolean;
+  /** True: sandboxed even if nothing asks for it, if that is available. */
+  isDefault: boolean;
   engine: Pick<Engine, 'sandboxLimit'>;
   /** Where the chat that the run continues has its files; null: it begins a new one. */
   chat: 'inside' | 'outside' | null;
@@ -34,8 +35,8 @@ export interface PlannedSandbox {
 }
 
 /**
- * The call decides, then the role, then the settings. The default is `workspace` in a work tree, if that is available, and `off`
- * elsewhere. A run is never confined less than the run that started it. Throws SANDBOX_UNAVAILABLE, NOT_ALLOWED or INVALID_INPUT.
+ * The call decides, then the role, then the settings. Without any of them the
+ * default is `workspace`, if it is on and available, or else `off`. A run is never confined less than the run that started it. Throws SANDBOX_UNAVAILABLE, NOT_ALLOWED or INVALID_INPUT.
  */
 export async function planSandbox(ask: SandboxAsk): Promise<PlannedSandbox> {
   const { request, parent, chat } = ask;
@@ -52,7 +53,7 @@ export async function planSandbox(ask: SandboxAsk): Promise<PlannedSandbox> {
       ask,
     );
   }
-  if (!ask.hasWorktree) return { sandbox: NO_SANDBOX, note: null };
+  if (!ask.isDefault) return { sandbox: NO_SANDBOX, note: null };
   const sandbox = withNetwork('workspace', ask);
   const reason = ask.engine.sandboxLimit?.reason ?? (await problemOf(sandbox, ask))?.reason;
   return reason === undefined

@@ -12,6 +12,7 @@ const outside = join(squad.root, 'outside.txt');
 
 beforeAll(async () => {
   await squad.unlimited();
+  await squad.run(['config', 'set', 'sandbox.default', 'worktree']);
   writeFileSync(outside, 'a secret');
 });
 afterAll(() => squad[Symbol.asyncDispose]());
@@ -35,7 +36,7 @@ async function ran(args: string[], ...steps: string[]): Promise<Shown> {
 }
 
 describe('a run in a work tree', { tags: ['I1', 'I4'] }, () => {
-  test('is sandboxed by default: it writes and commits in its folder, and the rest is not there', async () => {
+  test('is sandboxed if that is the default: it writes and commits in its folder, and the rest is not there', async () => {
     const { run, result } = await ran(
       ['coder'],
       'write a.txt',
@@ -98,6 +99,13 @@ describe('a run in a work tree', { tags: ['I1', 'I4'] }, () => {
     const started = runs.filter(({ parentId }) => parentId !== null);
     expect(started.map(({ options }) => options.sandbox.level)).toEqual(['workspace']);
   });
+});
+
+test('without the setting a run in a work tree is not sandboxed', async () => {
+  await squad.run(['config', 'set', 'sandbox.default', 'off']);
+  const { run } = await ran(['coder'], `run cat ${outside}`);
+  await squad.run(['config', 'set', 'sandbox.default', 'worktree']);
+  expect(run.options.sandbox.level).toBe('off');
 });
 
 describe('a run in a plain folder', { tags: ['I1'] }, () => {
