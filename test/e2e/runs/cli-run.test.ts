@@ -348,7 +348,9 @@ describe('on a terminal', () => {
       for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns);
       expect(lines.filter(line => /started/.test(line))).toHaveLength(4);
       expect(lines).toContain('  squad show RUN  what each of them reported');
-      expect(lines.at(-2)).toMatch(/^ {2}squad install claude-code +adds it to an MCP client$/);
+      expect(lines).toContainEqual(
+        expect.stringMatching(/^ {2}squad install claude-code +adds it to an MCP client$/),
+      );
     } finally {
       screen.close();
     }
