@@ -35,29 +35,29 @@ const INNER = 'git init -q inner; cd inner; echo x >f; git add .; git commit -qm
 describe('stays, and says why, when it holds', () => {
   const cases: Record<string, [RegExp, string]> = {
     'a repository that is committed as a link': [
-      /of its own, inner:/,
+      /another repository, inner:/,
       `${INNER}; git add -A 2>/dev/null; git commit -qm inner`,
     ],
     'a repository that git ignores': [
-      /of its own, out\/inner:/,
+      /another repository, out\/inner:/,
       `mkdir out; cd out; ${INNER}; cd ..; echo out/ >.gitignore; git add .gitignore; git commit -qm ignore`,
     ],
-    'a repository without a commit': [/of its own, inner:/, 'git init -q inner; echo x >inner/f'],
+    'a repository without a commit': [/another repository, inner:/, 'git init -q inner; echo x >inner/f'],
     'a bare repository that git ignores': [
-      /of its own, inner.git:/,
+      /another repository, inner.git:/,
       'git init -q --bare inner.git; echo "*.git" >>"$(git rev-parse --git-path info/exclude)"',
     ],
     'a submodule that keeps its repository in its own folder': [
-      /of its own, inner:/,
+      /another repository, inner:/,
       `${INNER}; printf '[submodule "inner"]\\n\\tpath = inner\\n\\turl = x\\n' >.gitmodules; git add -A 2>/dev/null; git commit -qm sub`,
     ],
     'files where a submodule belongs': [
       /where the submodule lib belongs/,
       'git update-index --add --cacheinfo 160000,"$(git rev-parse HEAD)",lib; git commit -qm lib; mkdir -p lib; echo x >lib/f',
     ],
-    'a name that git passes over': [/take in its file git~1:/, 'echo x >git~1'],
+    'a name that git passes over': [/accept its file git~1:/, 'echo x >git~1'],
     'a link that git passes over': [
-      /take in its file \.gitmodules:/,
+      /accept its file \.gitmodules:/,
       'echo x >.gitmodules; git add .gitmodules; git commit -qm x; ln -sf a.txt .gitmodules',
     ],
     'a new .gitignore that ignores itself': [
