@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { EventBody } from '../../schema/event.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
+import { NO_SANDBOX } from '../../schema/sandbox.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import { createStyle } from '../terminal/style.ts';
 import { displayWidth } from '../terminal/width.ts';
@@ -288,6 +289,8 @@ test('existing runs are shown with their state', () => {
   expect(views.list()).toMatchObject([{ label: 'coder', status: 'completed', durationMs: 20_000 }]);
 });
 
+const FACTS = { notes: [], options: { sandbox: NO_SANDBOX } };
+
 test('the summary shows the evidence, in a column that shrinks on a narrow screen', () => {
   const { tell, queue, views } = newStory();
   const seen = (number: number, verdict: 'verified' | 'claimed', files: number) => {
@@ -297,7 +300,7 @@ test('the summary shows the evidence, in a column that shrinks on a narrow scree
       ended({ durationMs: 2_000, usage: { ...usage(10, 5, 0.2), costIsEstimated: number === 1 } }),
     );
     const filesChanged = { count: files, files: [] };
-    views.addFacts({ id: id(number), evidence: { verdict, filesChanged }, notes: [] } as unknown as Run);
+    views.addFacts({ id: id(number), evidence: { verdict, filesChanged }, ...FACTS } as unknown as Run);
   };
   seen(1, 'verified', 2);
   seen(2, 'claimed', 0);
@@ -319,7 +322,7 @@ test('the summary names the branch with the changes, and how to view and merge i
     queue(number, 'coder');
     tell(id(number), ended({}));
     const evidence = { verdict: 'verified', filesChanged: { count: files, files: [] } };
-    views.addFacts({ id: id(number), evidence, notes: [], worktree } as unknown as Run);
+    views.addFacts({ id: id(number), evidence, ...FACTS, worktree } as unknown as Run);
   };
   done(1, 2, { branch: 'squad/coder/run_1', baseBranch: 'main' });
   const ofOne = summaryLines(views.list(), 80, plain);
@@ -349,7 +352,7 @@ test('the summary says if changes of a branch are not committed', () => {
   const filesChanged = { count: 1, files: [] };
   const commits = { count: 0, newest: [] };
   views.addFacts({
-    ...{ id: id(1), notes: [], worktree },
+    ...{ id: id(1), ...FACTS, worktree },
     evidence: { verdict: 'verified', filesChanged, commits },
   } as unknown as Run);
   expect(summaryLines(views.list(), 120, plain)).toContain(
@@ -366,7 +369,7 @@ test('the summary prints notes of runs, shared ones once', () => {
       'The MCP server gone was not available: no\u001b[31m',
       ...(number === 1 ? ['Only here.'] : []),
     ];
-    views.addFacts({ id: id(number), evidence: null, notes } as unknown as Run);
+    views.addFacts({ id: id(number), evidence: null, ...FACTS, notes } as unknown as Run);
   }
   const lines = summaryLines(views.list(), 80, plain);
   expect(lines.filter(line => line.includes('gone'))).toEqual([

@@ -15,7 +15,7 @@ const setting = (value: unknown) => ({ value });
 async function planned(request: Partial<RunRequest>) {
   const asked: unknown[] = [];
   const engine = {
-    ...{ id: 'native', reader: null, policy: () => [], needsVariable: () => false },
+    ...{ id: 'native', reader: null, policy: () => [], needsVariable: () => false, sandboxLimit: null },
     newChat: { kind: 'minted', mint: () => 'chat_1' },
     command: async () => ({ argv: ['node'], stdin: null, env: {} }),
   };
@@ -26,6 +26,7 @@ async function planned(request: Partial<RunRequest>) {
       config: {
         ...{ stateMode: setting('stateful'), processTimeoutMs: setting(1_000) },
         ...{ onEnd: setting(null), onAsk: setting(null) },
+        ...{ sandbox: setting(null), network: setting(null), sandboxRead: setting([]) },
       },
     },
     caller: { client: null, env: {}, parent: null },

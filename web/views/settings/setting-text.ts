@@ -14,6 +14,7 @@ const DESCRIPTIONS: Record<HubSettingKey, string> = {
   'review.auto_abandon_after': 'Failed reviews after which a task is abandoned.',
   'review.timeout_hours': 'Maximum duration of one review in hours.',
   'inbox.timeout_minutes': 'Minutes an agent waits for an answer before the default is used.',
+  'sandbox.default': 'Sandboxed without being asked: runs with a work tree, or no runs.',
   'tmux.sessions': 'Runs that get a tmux window: worktree, all or off.',
   'prune.days': 'Days for which `squad prune` keeps ended runs.',
 };
