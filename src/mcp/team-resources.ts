@@ -184,7 +184,7 @@ export function teamResources(services: Services, caller: Caller): Resources {
   };
 }
 
-/** Completes `{name}` in the templates. */
+/** Suggests values for `{name}` in the resource templates. */
 export function completeAgentName(services: Services, caller: Caller): Complete {
   return async ({ ref, argument }) => {
     const isOurs =

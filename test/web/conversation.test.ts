@@ -99,7 +99,7 @@ try { await tools.echo__count({}) } catch {}`;
     expect((await rows(page)).filter(name => name !== 'System')).toEqual(['Prompt', 'Model', 'Model']);
     const made = page.locator('.said-made');
     expect(await made.locator(':scope > summary').innerText()).toBe('3 calls in the program, 1 failed');
-    const calls = made.getByRole('list', { name: 'Calls in the program' }).locator('.said-call summary');
+    const calls = made.getByRole('list', { name: 'Tool calls of the program' }).locator('.said-call summary');
     expect(await calls.allInnerTexts()).toEqual([
       expect.stringMatching(/^echo__echo .*c-1.* done$/),
       expect.stringMatching(/^echo__echo .*c-2.* done$/),

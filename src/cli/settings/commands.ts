@@ -15,7 +15,7 @@ export function addTeamCommands(program: Command, { command, does }: CommandMake
   );
   command(program, 'context [role]', 'Preview the project context that an agent gets, and its size')
     .option('--engine <name>', 'Preview for this engine (some engines read files themselves)')
-    .option('--files <list>', 'Send these files instead of the usual ones, separated by commas')
+    .option('--files <list>', 'Send only these files (comma-separated) instead of the default ones')
     .option('--text', 'Print only the text that would be sent')
     .addHelpText('after', examples('squad context coder'))
     .action(

@@ -255,7 +255,7 @@ export class ReviewLoop {
 
   /** Removes work trees of these runs; null: of all ended runs of the task. */
   private clear(runs: Run[] | null, lineageId = runs?.[0]?.lineageId): void {
-    // The end of the recovery removes what is left from before.
+    // While reviews are being recovered: their work trees are removed at the end of the recovery.
     if (!lineageId || this.held) return;
     const { store, warn } = this.ports;
     void this.queue.run(lineageId, async () => {

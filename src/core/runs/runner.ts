@@ -139,7 +139,7 @@ export class Runner {
     }
   }
 
-  /** Only for runs that get a slot at once: what others change before a later start must not count as theirs. */
+  /** Only for runs that start at once: changes that others make before a queued run starts would count as its own. */
   earlyBaseline(directory: string): Promise<Baseline> | null {
     return this.queue.free > 0 ? takeBaseline(directory, this.ports.workTree) : null;
   }

@@ -22,7 +22,7 @@ export const chatEnvironment = (
 ): Record<string, string> =>
   options.sandbox.level === 'off' ? env : { HOME: files.chatHome(engine, chatId ?? id) };
 
-/** Sockets and folders of the user's session that do not exist inside. Without them programs use HOME and /tmp. */
+/** Sockets and folders of the user's session that do not exist in the sandbox. With these variables unset, programs use HOME and /tmp. */
 const OUTSIDE = new Set([
   ...['SSH_AUTH_SOCK', 'SSH_AGENT_PID', 'GPG_AGENT_INFO', 'GNUPGHOME', 'DBUS_SESSION_BUS_ADDRESS'],
   ...['XDG_RUNTIME_DIR', 'XDG_CONFIG_HOME', 'XDG_DATA_HOME', 'XDG_STATE_HOME', 'XDG_CACHE_HOME'],

@@ -23,7 +23,7 @@ const SESSION_NAMES = new Set([
     'CLAUDE_EFFORT',
   ],
   ...['CLAUDE_PROJECT_DIR', 'CLAUDE_PLUGIN_ROOT', 'CLAUDE_ENV_FILE'],
-  // Codex: the thread. Its sandbox marks are below; CODEX_HOME and CODEX_API_KEY are settings.
+  // The thread of Codex. The marks of its sandbox are below. CODEX_HOME and CODEX_API_KEY stay, because they are settings of the user.
   'CODEX_THREAD_ID',
   // Gemini and Qwen: the mark of their shell tool; their editor links are below.
   ...['GEMINI_CLI', 'GEMINI_CLI_NO_RELAUNCH', 'QWEN_CODE'],

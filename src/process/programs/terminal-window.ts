@@ -59,7 +59,7 @@ export function findTerminal(
   env: Readonly<Record<string, string>>,
   platform: NodeJS.Platform = process.platform,
 ): FoundTerminal {
-  // Its terminal takes no command, and no variable names its screen.
+  // The terminal of macOS cannot be given a command to run, and no variable says which screen the user has.
   if (platform === 'darwin') return none('Squad opens no windows on macOS');
   if (!env.DISPLAY && !env.WAYLAND_DISPLAY)
     return none(

@@ -44,7 +44,8 @@ const OTHERS: Record<string, string> = {
   'worktrees/worktree-place': 'lists of our own in the folder of git',
   'worktrees/plan-worktree': 'notes of our own in the folder of git',
   'worktrees/removal-checks': 'one line of a `.git` file',
-  'worktrees/agent-git': 'files of our own in the home, and a list of paths of at most 1 MiB in the folder of git',
+  'worktrees/agent-git':
+    'files of our own in the home, and a list of paths of at most 1 MiB in the folder of git',
   'worktrees/collect-commits': 'a pack that git has written, given to git',
   'worktrees/confine-git': 'files of the folder of git, copied',
   'runs/confine-turn': "the user's own login, copied",

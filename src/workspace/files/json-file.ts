@@ -94,7 +94,7 @@ function problemsOfUnion(tree: Node, union: z.ZodUnion, path: Path): JsonProblem
   }));
   const shapes = forms.map(form => shapeOf(form.schema));
   if (node?.type !== 'object' || shapes.includes(null)) {
-    // A variant of the right JSON type reports more specific problems.
+    // The variant of a union that has the value's JSON type reports more specific problems than the others.
     const fitting = forms.find(({ issues }) => !issues.some(isOfKind));
     if (fitting)
       return first(fitting.issues).flatMap(issue => problemsOfIssue(tree, fitting.schema, path, issue));

@@ -78,7 +78,7 @@ export class Findings {
     return this.#wrongPaths.has(path.join('.'));
   }
 
-  /** In the order of the file. Last come the numbers of those beyond the limit. */
+  /** In the order of the file. The last entries say how many were left out because of the limit. */
   get all(): SubagentFinding[] {
     const inOrder = this.#found.toSorted(
       (one, other) => (one.line ?? 0) - (other.line ?? 0) || (one.column ?? 0) - (other.column ?? 0),

@@ -222,7 +222,7 @@ function codeModeOf(
     findings.warn(path, 'code mode is on, but there are no servers: programs will have no tools', {
       suggestion: 'Name servers under "mcpServers", or turn code mode off.',
     });
-  // The file names tools as their server does, without saying which server that is.
+  // In the file a tool has the name that its server gave it, and nothing says which server that is.
   const exposedNames = (tool: string) => [
     tool,
     ...Object.keys(servers?.servers ?? {}).map(server => exposedName(server, tool)),

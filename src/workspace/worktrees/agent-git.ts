@@ -170,7 +170,7 @@ function packedRefs(file: Buffer | null): Map<string, string> {
   return new Map(refs.slice(0, MAX_REFS));
 }
 
-/** Symbolic ones are left out. */
+/** Symbolic refs are left out. */
 function looseRefs(git: HostileFolder, only?: string): Map<string, string> {
   const refs = new Map<string, string>();
   const read = (folder: HostileFolder, file: string, name: string) => {

@@ -67,7 +67,7 @@ export function refuseTaken(branch: string, refs: Map<string, string>, commonDir
   if (taken)
     throw new SquadError(
       'BRANCH_EXISTS',
-      `The branch ${branch} cannot be created: there is a branch ${taken}.`,
+      `The branch ${branch} cannot be created: git cannot have it together with the branch ${taken}.`,
       {
         suggestions: [
           `Rename that branch: \`git --git-dir ${shellWord(commonDir)} branch -m ${shellWord(taken)} ANOTHER-NAME\`.`,

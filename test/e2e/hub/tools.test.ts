@@ -105,6 +105,7 @@ describe.each([
       role_id: 'coder',
       status: 'completed',
       success: true,
+      sandbox: 'off',
       result: 'All done.',
       duration_seconds: expect.any(Number),
       cost_usd: 0.25,

@@ -355,6 +355,6 @@ describe('help', () => {
         `To start an agent: squad run ${args.length > 1 ? 'coder ' : ''}'Fix the test'`,
       );
     expect((await squad.run(['run', '--egnine', 'x', 'a'])).stderr).toContain('Did you mean --engine?');
-    expect((await squad.run(['config', 'set', 'x'])).stderr).toContain('\n  squad config help set   ');
+    expect((await squad.run(['config', 'set', 'x'])).stderr).toContain('\n  `squad config help set` ');
   });
 });

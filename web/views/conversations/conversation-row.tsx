@@ -22,7 +22,7 @@ function MadeCalls({ runId, made: { calls, more } }: { runId: string; made: Made
         {plural(calls.length, 'call')} in the program
         {failed > 0 && <span class="tone-bad">, {failed} failed</span>}
       </summary>
-      <ol class="said-made-calls" aria-label="Calls in the program">
+      <ol class="said-made-calls" aria-label="Tool calls of the program">
         {calls.map(made => (
           <li key={made.call.id}>
             <CallPart runId={runId} {...made} />

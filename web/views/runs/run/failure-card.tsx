@@ -40,7 +40,7 @@ export function FailureCard({ data }: { data: ShownRun }) {
       {tail ? (
         <figure class="tail">
           <figcaption class="soft">
-            End of stderr · <a href={`/r/${run.id}/output?stream=stderr`}>show all</a>
+            Last lines of stderr · <a href={`/r/${run.id}/output?stream=stderr`}>show all</a>
           </figcaption>
           {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable */}
           <pre tabIndex={0}>
