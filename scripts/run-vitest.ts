@@ -8,6 +8,8 @@ import { type FileReport, readOutside, readReport } from './test-report.ts';
 export interface Counts {
   passed: number;
   failures: string[];
+  /** Failed beside others, passed when run again alone: printed by name, because each is a bug of the test or of ours. */
+  unsteady: string[];
   files: FileReport[];
 }
 
@@ -19,10 +21,40 @@ interface Surroundings {
 
 const REPORTER = join(import.meta.dirname, 'outside-errors.ts');
 
-export async function runVitest(
+/** More than these, and it is not the machine. */
+const MAX_RUN_AGAIN = 5;
+
+export async function runVitest(args: string[], surroundings: Surroundings = {}): Promise<Counts> {
+  const { files, outside } = await run(args, surroundings);
+  return countsOf(files, outside);
+}
+
+/** Runs Vitest, then runs each file with failures again alone; the second result counts. */
+export async function runVitestPatiently(args: string[], surroundings: Surroundings = {}): Promise<Counts> {
+  const { files, outside } = await run(args, surroundings);
+  const failed = files.filter(({ failures }) => failures.length > 0);
+  if (outside.length > 0 || failed.length > MAX_RUN_AGAIN) return countsOf(files, outside);
+  const unsteady: string[] = [];
+  for (const first of failed) {
+    const again = await runVitest([...args, first.file], surroundings);
+    if (again.failures.length === 0) unsteady.push(...first.failures);
+    Object.assign(first, { passed: again.passed, failures: again.failures });
+  }
+  return { ...countsOf(files, []), unsteady };
+}
+
+const countsOf = (files: FileReport[], outside: string[]): Counts => ({
+  passed: files.reduce((sum, file) => sum + file.passed, 0),
+  failures: [...files.flatMap(file => file.failures), ...outside],
+  unsteady: [],
+  files,
+});
+
+/** `outside`: errors outside of every test. */
+async function run(
   args: string[],
-  { wrap = command => command, env = {} }: Surroundings = {},
-): Promise<Counts> {
+  { wrap = command => command, env = {} }: Surroundings,
+): Promise<{ files: FileReport[]; outside: string[] }> {
   const folder = mkdtempSync(join(tmpdir(), 'squad-tests-'));
   const report = join(folder, 'report.json');
   const outside = join(folder, 'outside.json');
@@ -30,10 +62,11 @@ export async function runVitest(
   const command = wrap(['vitest', 'run', ...reporters, `--outputFile.json=${report}`, ...args]);
   const status = await runCommand(command, { env: { ...env, [OUTSIDE_ERRORS]: outside } });
   const files = readReport(report, args.includes('-t'));
-  const failures = [...files.flatMap(file => file.failures), ...readOutside(outside)];
+  const errors = readOutside(outside);
   rmSync(folder, { recursive: true });
-  if (status !== 0 && failures.length === 0) failures.push('vitest broke off; see above');
-  return { passed: files.reduce((sum, file) => sum + file.passed, 0), failures, files };
+  const hasFailed = errors.length > 0 || files.some(({ failures }) => failures.length > 0);
+  if (status !== 0 && !hasFailed) errors.push('vitest broke off; see above');
+  return { files, outside: errors };
 }
 
 /** Runs a command to its end; returns its exit code. With `isQuiet` it prints at its end, because something else prints now. */

@@ -5,19 +5,19 @@
 import { CHOSEN_CLIS } from '../test/engines/chosen-clis.ts';
 import { inNamespace } from '../test/engines/namespace.ts';
 import { ALL_CLIS, type CliName, installCli, USUAL_CLIS } from './engine-clis.ts';
-import { type Counts, runVitest } from './run-vitest.ts';
+import { type Counts, runVitestPatiently } from './run-vitest.ts';
 import { tell } from './tell-counts.ts';
 
 export async function runEngineTests(names: CliName[], more: string[] = []): Promise<Counts> {
   try {
     for (const name of names) await installCli(name);
-    return await runVitest(['--config', 'vitest.engines.config.ts', ...more], {
+    return await runVitestPatiently(['--config', 'vitest.engines.config.ts', ...more], {
       wrap: inNamespace,
       env: { [CHOSEN_CLIS]: names.join(',') },
     });
   } catch (error) {
     const why = `The tests with the real agent CLIs did not run: ${(error as Error).message}`;
-    return { passed: 0, failures: [why], files: [] };
+    return { passed: 0, failures: [why], unsteady: [], files: [] };
   }
 }
 

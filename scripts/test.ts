@@ -2,7 +2,7 @@
 import { newSeed } from '../test/faults/random.ts';
 import { USUAL_CLIS } from './engine-clis.ts';
 import { ensurePrograms } from './programs.ts';
-import { type Counts, runCommand, runVitest } from './run-vitest.ts';
+import { type Counts, runCommand, runVitest, runVitestPatiently } from './run-vitest.ts';
 import { tell } from './tell-counts.ts';
 import { runEngineTests } from './test-engines.ts';
 
@@ -15,7 +15,7 @@ process.exit(tell(given.length > 0 ? [await runVitest(given)] : await everything
 
 async function everything(): Promise<Counts[]> {
   // Tests wait a lot: the checks take the time that they leave.
-  const [checked, tested] = await Promise.all([checks(), runVitest([])]);
+  const [checked, tested] = await Promise.all([checks(), runVitestPatiently([])]);
   return [checked, tested, await runEngineTests(USUAL_CLIS)];
 }
 
@@ -30,5 +30,5 @@ async function checks(): Promise<Counts> {
   ])
     if ((await runCommand(command, { isQuiet: true })) !== 0)
       failures.push(`${command.join(' ')} (npm run fix repairs what can be fixed automatically)`);
-  return { passed: 0, failures, files: [] };
+  return { passed: 0, failures, unsteady: [], files: [] };
 }

@@ -7,8 +7,8 @@ import type { Counts } from '../scripts/run-vitest.ts';
 const ROOT = join(import.meta.dirname, '..');
 const CACHE = join(ROOT, 'node_modules', '.cache');
 const RUNS = `
-  import { runVitest } from ${JSON.stringify(join(ROOT, 'scripts', 'run-vitest.ts'))};
-  const counts = await runVitest(['--root', '.']);
+  import { runVitestPatiently } from ${JSON.stringify(join(ROOT, 'scripts', 'run-vitest.ts'))};
+  const counts = await runVitestPatiently(['--root', '.']);
   process.stdout.write('\\n@' + JSON.stringify(counts));`;
 
 let folder: string;
@@ -42,13 +42,13 @@ function counts(): Counts {
   return JSON.parse(said.slice(said.lastIndexOf('\n@') + 2));
 }
 
-test('what fails once has failed: nothing is run again', () => {
+test('a file that passes when it is run again alone is passed, and its failures are named', () => {
   given('once', "test('shaky', () => expect(isFirst).toBe(false));");
   given('setup', "beforeAll(() => { if (isFirst) throw new Error('not yet'); });");
   given('load', "if (isFirst) throw new Error('could not be loaded');");
-  const { passed, failures, files } = counts();
-  expect(passed).toBe(1);
-  expect(failures.map(told => told.split('\n')[0]).sort()).toEqual([
+  const { passed, failures, unsteady, files } = counts();
+  expect([passed, failures]).toEqual([4, []]);
+  expect(unsteady.map(told => told.split('\n')[0]).sort()).toEqual([
     'load.test.ts',
     'once.test.ts › shaky',
     'setup.test.ts › good',
@@ -57,15 +57,30 @@ test('what fails once has failed: nothing is run again', () => {
   for (const { seconds } of files) expect(seconds).toBeGreaterThanOrEqual(0);
 });
 
-test('a skipped test fails the run', () => {
+test('a test that fails again, or is skipped, fails the run', () => {
+  given('bad', "test('broken', () => expect(1).toBe(2));");
   given('left', "test.skip('left out', () => {});");
-  const { passed, failures } = counts();
-  expect([passed, failures]).toEqual([1, [expect.stringMatching(/^left.test.ts › left out\n/)]]);
+  const { passed, failures, unsteady } = counts();
+  expect([passed, unsteady]).toEqual([2, []]);
+  expect(failures.map(told => told.split('\n')[0]).sort()).toEqual([
+    'bad.test.ts › broken',
+    'left.test.ts › left out',
+  ]);
 });
 
-test('an error outside of every test fails the run', () => {
+test('where many files fail, nothing is run again', () => {
+  for (const name of 'abcdef') given(name, "test('shaky', () => expect(isFirst).toBe(false));");
+  const { passed, failures, unsteady } = counts();
+  expect([passed, failures.length, unsteady]).toEqual([6, 6, []]);
+});
+
+test('an error outside of every test fails the run, also beside a test that would pass alone', () => {
+  given('once', "test('shaky', () => expect(isFirst).toBe(false));");
   given('loose', "test('leaves one', () => { Promise.reject(new Error('loose')); });");
   const { passed, failures } = counts();
-  expect(passed).toBe(2);
-  expect(failures).toEqual([expect.stringMatching(/^outside of a test\n.*Error: loose/)]);
+  expect(passed).toBe(3);
+  expect(failures.sort()).toEqual([
+    expect.stringMatching(/^once.test.ts › shaky/),
+    expect.stringMatching(/^outside of a test\n.*Error: loose/),
+  ]);
 });
