@@ -190,9 +190,13 @@ function hookOf(inspected: Inspected, name: 'onEnd' | 'onAsk'): Check[] {
 
 function overwrittenEntries(): Check[] {
   return lostInstalls(join(homeFolder(process.env), 'install')).map(({ client, file }) =>
-    warning('install', `${file} has no entry for Squad, which \`squad install ${client}\` had written`, [
-      `A client that was open may have overwritten it: close ${client}, then run \`squad install ${client}\` again. If you removed it: \`squad install ${client} --undo\`.`,
-    ]),
+    warning(
+      'install',
+      `${file} has no entry for Squad, which \`squad install ${shellWord(client)}\` had written`,
+      [
+        `A client that was open may have overwritten it: close ${client}, then run \`squad install ${shellWord(client)}\` again. If you removed it: \`squad install ${shellWord(client)} --undo\`.`,
+      ],
+    ),
   );
 }
 
