@@ -7,6 +7,7 @@ import { visibleLine } from '../../base/text.ts';
 import { environmentFilePath, parseEnvironmentFile } from '../../link/environment-file.ts';
 import { homeFolder, ownFolder } from '../../link/home.ts';
 import { asSquadError } from '../../schema/error.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import { mcpConfigPath, readMcpConfig } from '../../workspace/gateway/mcp-config-file.ts';
 import { judgeConfig } from '../../workspace/gateway/mcp-configs.ts';
 import { hookFault } from '../../workspace/settings/config-files.ts';
