@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createSocketHolders } from '../table/socket-holder.ts';
@@ -141,7 +141,9 @@ export function createRooms({ socket: file, program, hubPort, warn }: RoomsOptio
   };
 }
 
-function tryConnect(file: string): Promise<Socket | null> {
+async function tryConnect(file: string): Promise<Socket | null> {
+  // Cheaper than a connection that fails: usually there is no proxy process, and every HTTP connection to the hub asks for it.
+  if (!existsSync(file)) return null;
   return new Promise(resolve => {
     const socket = connect(file);
     socket.once('connect', () => resolve(socket));
