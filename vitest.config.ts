@@ -1,5 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { tagNames } from './scripts/test-tags.ts';
 import { COMPILE_CACHE } from './test/support/compile-cache.ts';
 import { define } from './vite.config.ts';
@@ -14,13 +15,42 @@ const filesWith = (pattern: RegExp, files: string): string[] =>
 const alone = filesWith(MEASURES_ITSELF, '{src,web,test}/**/*.test.ts');
 const programs = filesWith(STARTS_PROGRAMS, '{src,web}/**/*.test.ts');
 
+/** Short files that take long: their tests repeat what they do, or wait for time limits. */
+const SHORT_AND_SLOW =
+  /\/test\/(faults\/(gateway|faults|abandoned|sandbox-deaths)|conformance\/\w+|e2e\/setup\/(newcomer|doctor-policy))\.test\.ts$/;
+
+/** Vitest starts the longest files of a project first. A slow file at the end would leave a processor without work. */
+class SlowFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const projects = Map.groupBy(await super.sort(files), ({ project }) => project.name);
+    return [...projects.values()].flatMap(ofProject => {
+      const slow = ofProject.filter(({ moduleId }) => SHORT_AND_SLOW.test(moduleId));
+      return [...slow, ...ofProject.filter(file => !slow.includes(file))];
+    });
+  }
+}
+
+/** The suites of the store that hold for both databases. */
+const STORE_SUITES = [
+  'board-queries',
+  'inbox',
+  'messages',
+  'model',
+  'pins',
+  'reports',
+  'reviews',
+  'store',
+  'writer',
+];
+
 interface Files {
   include: string[];
   exclude?: string[];
   isolate: boolean;
+  globalSetup?: string[];
 }
 
-const project = (name: string, { include, exclude = [], isolate }: Files) => ({
+const project = (name: string, { include, exclude = [], isolate, globalSetup = [] }: Files) => ({
   // The build writes the version into programs; here it is in no program.
   define: { ...define, SQUAD_VERSION: '"0.0.0-test"' },
   test: {
@@ -31,6 +61,7 @@ const project = (name: string, { include, exclude = [], isolate }: Files) => ({
     tags: tagNames().map(tag => ({ name: tag })),
     env: { NODE_COMPILE_CACHE: COMPILE_CACHE },
     pool: 'forks' as const,
+    globalSetup,
     isolate,
     testTimeout: 120_000,
     hookTimeout: 120_000,
@@ -45,18 +76,29 @@ export default defineConfig({
   test: {
     globalSetup: ['test/support/build-once.ts'],
     maxWorkers: 3,
+    sequence: { sequencer: SlowFirst },
     projects: [
       // Files take turns in a few processes: a new process for each file would import the same modules again.
       project('unit', {
         include: ['src/**/*.test.ts', 'web/**/*.test.ts'],
-        exclude: [...alone, ...programs],
+        exclude: [...alone, ...programs, 'src/store/postgres/**'],
         isolate: false,
       }),
       project('programs', { include: programs, exclude: alone, isolate: false }),
       project('whole', {
         include: ['test/**/*.test.ts'],
-        exclude: [...alone, 'test/web/**'],
+        exclude: [...alone, 'test/web/**', 'test/postgres/**'],
         isolate: false,
+      }),
+      // One PostgreSQL server for all of these files, started only for them.
+      project('postgres', {
+        include: [
+          'src/store/postgres/*.test.ts',
+          ...STORE_SUITES.map(name => `src/store/${name}.test.ts`),
+          'test/postgres/**/*.test.ts',
+        ],
+        isolate: false,
+        globalSetup: ['test/support/postgres-server.ts'],
       }),
       project('alone', { include: alone, isolate: true }),
       // A run with several browsers in one process ended without a word.

@@ -11,7 +11,7 @@ export default defineConfig({
     env: { NODE_COMPILE_CACHE: COMPILE_CACHE },
     pool: 'forks',
     maxWorkers: 3,
-    testTimeout: 120_000,
+    testTimeout: 300_000,
     hookTimeout: 120_000,
     teardownTimeout: 10_000,
   },

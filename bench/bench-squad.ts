@@ -6,7 +6,10 @@ import { McpClient } from './mcp-client.ts';
 import { copyPackage } from './package-copy.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
-/** A Squad to measure: its own package, home and workspace in one temporary folder, nothing of this shell's environment. */
+/**
+ * A Squad to measure, with its own package, home and workspace in one temporary folder. Nothing comes from the
+ * environment of this shell.
+ */
 export class BenchSquad {
   readonly root = temporaryFolder();
   readonly program = copyPackage(join(this.root, 'package'));
@@ -29,13 +32,13 @@ export class BenchSquad {
     };
   }
 
-  /** A home that no hub has ever used. */
+  /** Switches to a home that no hub has used. */
   freshHome(): void {
     this.home = join(this.root, `home-${this.homes.size + 1}`);
     this.homes.add(this.home);
   }
 
-  /** A program for the template engine; returns the environment that makes every role run it. */
+  /** Creates a program for the template engine. Returns the environment that makes every role run the program. */
   agent(lines: string[]): { script: string; env: Record<string, string> } {
     const script = join(this.root, `agent-${Math.random().toString(36).slice(2)}.sh`);
     writeFileSync(script, `${lines.join('\n')}\n`);

@@ -9,13 +9,13 @@ const AT_ONCE = 500;
 const DAYS = 30;
 const HOUR_MS = 3_600_000;
 
-/** Fills a home that no hub has open with runs of the last month, some of which failed, and with what they told on the way. */
+/** Fills a home without a running hub with runs of the last month, some of them failed, and with their events. */
 export async function fillHistory(
   squad: BenchSquad,
   { runs, events }: { runs: number; events: number },
 ): Promise<void> {
   const file = join(squad.home, 'squad.db');
-  const store = await openStore({ file, version: 'bench' });
+  const store = await openStore({ database: file, version: 'bench' });
   for (let done = 0; done < runs; done += AT_ONCE) {
     const changes = Array.from({ length: Math.min(AT_ONCE, runs - done) }, (_, i) =>
       runOfMonth(squad.workspace, done + i, runs),
@@ -32,14 +32,14 @@ function runOfMonth(workspace: string, at: number, runs: number): Change[] {
   for (const run of changes.at(-1)?.runs ?? []) {
     run.status = at % 10 === 0 ? 'error' : 'completed';
     if (run.status === 'error') run.error = { code: 'ENGINE_FAILED', message: 'It said so.' };
-    // Some engines say nothing.
+    // Some engines report no usage.
     if (at % 4 > 0)
       run.usage = { input: 120_000, output: 4_000, cached: 90_000, costUsd: 0.21, costIsEstimated: false };
   }
   return changes;
 }
 
-/** By hand, in one statement: through the store it would take longer than everything else that is measured. */
+/** Inserts events with one SQL statement: through the store it would take longer than the measurement. */
 function addActivity(file: string, events: number): void {
   const handle = new BetterSqlite3(file);
   const { runs, there } = handle

@@ -6,7 +6,7 @@ import { until } from './measure.ts';
 
 const ENGINE = 'busy';
 
-/** Agents that weigh nothing and tell what they do, each in turn: `perSecond` events of all of them together. */
+/** Starts agents that need almost no resources. Together they report `perSecond` events per second. */
 export async function startBusyTeam(
   squad: BenchSquad,
   { runs, perSecond }: { runs: number; perSecond: number },

@@ -9,7 +9,7 @@ interface Page {
   size: number;
 }
 
-/** How many of the places looked at are not what `truth` holds there. At each, one page and the one after it are read. */
+/** Number of places at which the output differs from the file `truth`. Reads two consecutive pages at each place. */
 export async function differentPages(
   client: McpClient,
   runId: string,

@@ -6,8 +6,8 @@ import { interruption } from './interruption.ts';
 const READ_TIMEOUT_MS = 180_000;
 
 /**
- * A named pipe that agents write a line to as their first act. It is seen here without asking for it: no file times,
- * which are coarse, and no polling.
+ * Named pipe to which agents write a line as their first action. The line arrives without polling and without file
+ * times, which are too coarse.
  */
 export class Fifo {
   readonly path: string;
@@ -19,7 +19,7 @@ export class Fifo {
   constructor(path: string) {
     makeFifo(path);
     this.path = path;
-    // Read and write, so that the pipe stays open between two writers.
+    // The pipe is opened for reading and writing, so that it stays open between two writers.
     const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
     this.socket = new Socket({ fd, readable: true, writable: false });
     this.socket.on('data', chunk => {
@@ -28,7 +28,7 @@ export class Fifo {
     });
   }
 
-  /** The moment at which `count` more bytes than at the last call have come. */
+  /** Resolves with the time when `count` more bytes have arrived than at the last call. */
   async take(count = 1): Promise<number> {
     this.wanted = count;
     const giveUp = AbortSignal.any([interruption, AbortSignal.timeout(READ_TIMEOUT_MS)]);
@@ -50,11 +50,11 @@ export function makeFifo(path: string): void {
   execFileSync('mkfifo', [path]);
 }
 
-/** Lets go everybody who waits to read from the pipe at `path`; those who come later wait for the next call. */
+/** Wakes every process that waits to read from the pipe at `path`. Later readers wait for the next call. */
 export function release(path: string): void {
   try {
     closeSync(openSync(path, constants.O_WRONLY | constants.O_NONBLOCK));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENXIO') throw error; // ENXIO: nobody waits
+    if ((error as NodeJS.ErrnoException).code !== 'ENXIO') throw error; // ENXIO: no process is waiting
   }
 }

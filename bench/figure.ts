@@ -8,12 +8,12 @@ export interface Row {
   p95?: number;
   /** Time or size of the same work without Squad, measured in the same run. */
   floor?: number;
-  /** To the floor, and over it: medians of the pairs. */
+  /** Ratio to the floor, and difference to it: medians over the pairs. */
   ratio?: number;
   over?: number;
   target?: string;
   met?: boolean;
-  /** Explains the number where its name does not. */
+  /** Explains the number if its name is not enough. */
   note?: string;
   samples?: Samples;
   floorSamples?: Samples;
@@ -57,7 +57,7 @@ export function paired(name: string, unit: string, pair: Pair, told: Told = {}):
   );
 }
 
-/** More of a rate is better, less of anything else. */
+/** A higher rate is better. For all other units a lower value is better. */
 const bestOf = (unit: string) => (unit.endsWith('/s') ? 'high' : 'low');
 
 function judged(row: Row, { target, isMet, note }: Told): Row {

@@ -1,6 +1,6 @@
 /**
- * Inside an empty network namespace: for each CLI named, how long until the scripted model hears from it, by way of Squad and
- * started by hand. Prints one line of JSON.
+ * Runs inside an empty network namespace. For each named CLI, measures the time until the scripted model gets its first
+ * request, through Squad and started directly. Prints one line of JSON.
  */
 import type { CliName } from '../scripts/engine-clis.ts';
 import { agentHome } from '../test/engines/agent-home.ts';
@@ -31,7 +31,7 @@ async function measure(name: CliName): Promise<Pair> {
     await end();
     return at - start;
   };
-  // Awaited here, or everything would be put away first.
+  // Awaited here, so that the measurement ends before everything is cleaned up.
   return await interleave(
     () =>
       timed(async prompt => {

@@ -13,7 +13,7 @@ export interface FloodAgent {
   /** Environment that makes Squad start this agent. */
   env: Record<string, string>;
   task: string;
-  /** The very program Squad starts, and what it reads. */
+  /** Command and input of the same program without Squad. */
   argv: [string, ...string[]];
   input: string;
 }
@@ -24,7 +24,9 @@ interface Member {
   rawStdout: string;
 }
 
-/** One agent that writes very much, by way of Squad and with its output sent to a file. Both give milliseconds. */
+/**
+ * One agent with very much output, run by Squad or directly with its output sent to a file. Both return milliseconds.
+ */
 export class Flood {
   readonly client: McpClient;
   readonly growth: Samples = [];
@@ -44,7 +46,7 @@ export class Flood {
     await squad.squad('config', 'set', 'limits.spawns_per_minute', '10000');
     const flood = new Flood(squad, agent, hub);
     await flood.client.initialize();
-    // Run once before measuring: memory that every run needs is not part of the flood.
+    // Runs an agent once before measuring, because memory that every run needs does not count.
     const quiet = squad.client({ RUN_TEMPLATE: '/bin/echo' });
     await quiet.initialize();
     await quiet.tool('start_squad_members', { members: [{ roleId: 'coder', task: 'x' }] });
@@ -102,12 +104,12 @@ export class Flood {
     return performance.now() - start;
   }
 
-  /** Both begin with nothing waiting to be written to the disk: whoever finds a gigabyte of that is slowed down. */
+  /** Removes outputs of both sides, so that neither has to wait until the other's data is written to disk. */
   private removeOutputs(): void {
     for (const file of [this.output, this.floorOutput]) if (file !== '') rmSync(file, { force: true });
   }
 
-  /** On a slow disk a flood may outlast one call. */
+  /** On a slow disk a flood may take longer than one call waits. */
   private async untilEnded(reply: ToolReply): Promise<ToolReply> {
     let current = reply;
     for (let tries = 0; tries < 20 && current.structuredContent.note !== undefined; tries++)

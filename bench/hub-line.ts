@@ -9,10 +9,10 @@ import { hubArguments } from '../src/link/start-hub.ts';
 import type { BenchSquad } from './bench-squad.ts';
 import { until } from './measure.ts';
 
-/** The hub that was started before this one still loads what can wait, and would be in the way. */
+/** Pause until the previous hub has loaded the modules that it loads late. */
 const REST_MS = 300;
 
-/** Starts the hub itself, without a client in front of it. */
+/** Starts the hub directly, without a client. */
 export function spawnHub(squad: BenchSquad): void {
   spawn(process.execPath, hubArguments(join(squad.program, 'dist', 'hub.cjs')), {
     cwd: '/',
@@ -22,10 +22,10 @@ export function spawnHub(squad: BenchSquad): void {
   }).unref();
 }
 
-/** Kills the hub without warning and starts the next, asking until it answers. */
+/** Kills the hub with SIGKILL, starts the next one, and sends requests until it answers. */
 export async function restartHub(squad: BenchSquad): Promise<{ answeredMs: number; startedAt: number }> {
   await delay(REST_MS);
-  // A hub without runs may have gone by itself since it was last asked.
+  // A hub without runs may have ended by itself.
   const hub = await askHub<{ pid: number }>(squad, 'hub_status');
   if (hub) {
     process.kill(hub.pid, 'SIGKILL');
@@ -40,13 +40,13 @@ export async function restartHub(squad: BenchSquad): Promise<{ answeredMs: numbe
 
 interface Question {
   input?: object;
-  /** How long runs that it starts are waited for. */
+  /** Maximum wait for runs that the request starts. */
   waitMs?: number;
   /** Environment of the caller, in addition to the usual one. */
   env?: Record<string, string>;
 }
 
-/** Sends one request to the socket of the hub, as the terminal does; null without a hub. */
+/** Sends one request to the socket of the hub, as the terminal does. Null without a hub. */
 export function askHub<T>(
   squad: Pick<BenchSquad, 'home' | 'workspace' | 'env'>,
   operation: string,

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { hubArguments } from '../src/link/start-hub.ts';
 import type { BenchSquad } from './bench-squad.ts';
 
-/** A hub that can be asked how much it holds, by way of Node's inspector. */
+/** A hub whose memory can be read through Node's inspector. */
 export class InspectedHub implements AsyncDisposable {
   private readonly socket: WebSocket;
   private last = 0;
@@ -13,7 +13,7 @@ export class InspectedHub implements AsyncDisposable {
     this.socket = socket;
   }
 
-  /** Instead of the hub that the first command would start. */
+  /** Starts a hub with the inspector, before a command would start one without it. */
   static async start(squad: BenchSquad): Promise<InspectedHub> {
     const args = ['--inspect=127.0.0.1:0', ...hubArguments(join(squad.program, 'dist', 'hub.cjs'))];
     const hub = spawn(process.execPath, args, {

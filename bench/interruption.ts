@@ -1,6 +1,6 @@
 const asked = new AbortController();
 
-/** Fires when the user wants the run to end: what is being measured breaks off there, and cleans up as it always does. */
+/** Aborted when the user interrupts the benchmark. The current measurement then stops and cleans up as usual. */
 export const interruption: AbortSignal = asked.signal;
 
 export function listenForInterruption(): void {

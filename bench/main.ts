@@ -1,4 +1,4 @@
-/** `npm run bench [name…]`: what Squad costs, each figure beside the least the same thing can cost. */
+/** `npm run bench [name…]`: measures what Squad costs, and compares each figure with the minimum for the same work. */
 import { agentLoop } from './figures/agent-loop.ts';
 import { agentStart } from './figures/agent-start.ts';
 import { bigOutput, outputWall } from './figures/big-output.ts';
@@ -20,6 +20,7 @@ import { manyAgents } from './figures/many-agents.ts';
 import { overlap } from './figures/overlap.ts';
 import { queuedRuns } from './figures/queued-runs.ts';
 import { recovery } from './figures/recovery.ts';
+import { remote } from './figures/remote.ts';
 import { reports } from './figures/reports.ts';
 import { requestReview } from './figures/request-review.ts';
 import { sandboxStart } from './figures/sandbox-start.ts';
@@ -39,6 +40,7 @@ const FIGURES = [
   commandStart,
   agentStart,
   sandboxStart,
+  remote,
   timeout,
   idleMemory,
   agentLoop,

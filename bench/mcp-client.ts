@@ -19,7 +19,7 @@ export interface ToolReply {
   isError?: boolean;
 }
 
-/** A client that costs next to nothing: lines out, lines in, nothing checked. */
+/** MCP client with little overhead: sends and reads lines without checks. */
 export class McpClient {
   readonly startedAt = performance.now();
   private readonly child: ChildProcessWithoutNullStreams;

@@ -1,6 +1,6 @@
 import { interruption } from './interruption.ts';
 
-/** Numbers as they were measured, in the order they were. */
+/** Measured values in their order. */
 export type Samples = number[];
 
 export interface Pair {
@@ -8,12 +8,12 @@ export interface Pair {
   floor: Samples;
 }
 
-/** Fewer than this say nothing on a machine that does other things too. */
+/** With fewer pairs, other load on the machine would distort the result. */
 export const PAIRS = 20;
 
 /**
- * Measures ours and the floor in turns, so that what else the machine does falls on both alike; who goes first changes
- * from pair to pair. The first pairs fill caches and are thrown away.
+ * Measures Squad and the floor alternately, so that other load on the machine affects both alike. The order changes
+ * from pair to pair. The first pairs fill caches and do not count.
  */
 export async function interleave(
   ours: () => Promise<number>,
@@ -54,24 +54,24 @@ export const median = (samples: Samples): number => {
   return Number.isInteger(middle) ? (sorted[middle - 1]! + sorted[middle]!) / 2 : sorted[Math.floor(middle)]!;
 };
 
-/** Pair by pair, because what else the machine does changes from one pair to the next. */
+/** Compares pair by pair, because the load of the machine changes between pairs. */
 const ofPairs = ({ ours, floor }: Pair, compare: (ours: number, floor: number) => number): number =>
   median(ours.map((value, i) => compare(value, floor[i]!)));
 
 export const ratioOf = (pair: Pair): number => ofPairs(pair, (ours, floor) => ours / floor);
 export const overOf = (pair: Pair): number => ofPairs(pair, (ours, floor) => ours - floor);
 
-/** Nineteen of twenty were this good or better. */
+/** Value that 95 % of the samples reach or beat. */
 export const p95 = (samples: Samples, best: 'low' | 'high'): number => rank(samples, best, 0.95);
 export const p99 = (samples: Samples): number => rank(samples, 'low', 0.99);
 
-/** The nearest rank: a value that was really measured. */
+/** Nearest rank, which is always a measured value. */
 function rank(samples: Samples, best: 'low' | 'high', share: number): number {
   const fromBest = samples.toSorted((a, b) => (best === 'low' ? a - b : b - a));
   return fromBest[Math.ceil(samples.length * share) - 1]!;
 }
 
-/** Looks until something is so. A benchmark that waits for ever measures nothing, so it fails instead. */
+/** Polls until a condition holds. Fails after a timeout instead of waiting forever. */
 export async function until<T>(
   what: string,
   look: () => T | null | false | undefined | Promise<T | null | false | undefined>,

@@ -4,14 +4,14 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { askHub } from './hub-line.ts';
 import { timed } from './measure.ts';
 
-/** How long a caller waited, and the part of it in which the hub's thread worked, or was ready and had no core. */
+/** Waiting time of a caller, and how long the hub's thread ran meanwhile, or was ready without a core. */
 export interface Wait {
   ms: number;
   workedMs: number;
   starvedMs: number;
 }
 
-/** A thread that asks the hub for its status again and again until it hears that it is enough. Answers how long it waited each time. */
+/** Thread that requests the hub's status repeatedly until it gets a message, and then returns each waiting time. */
 const { hub, home, workspace, env } = workerData as {
   hub: number;
   home: string;
@@ -25,7 +25,7 @@ let isEnough = false;
 parentPort!.on('message', () => {
   isEnough = true;
 });
-// The first connection loads code.
+// The first connection is not measured, because it loads code.
 await askHub(squad, 'hub_status');
 parentPort!.postMessage('ready');
 const waits: Wait[] = [];
@@ -38,7 +38,7 @@ while (!isEnough) {
 }
 parentPort!.postMessage(waits);
 
-/** Of the hub's main thread, in milliseconds; Linux counts both. */
+/** Times of the hub's main thread in milliseconds. Only Linux reports them. */
 function threadTimes(): { worked: number; starved: number } {
   if (process.platform !== 'linux') return { worked: 0, starved: 0 };
   const [worked, starved] = readFileSync(`/proc/${hub}/task/${hub}/schedstat`, 'utf8').split(' ').map(Number);

@@ -15,7 +15,7 @@ export function memoryOf(pid: number): Memory {
   return { now: read('VmRSS'), peak: read('VmHWM') };
 }
 
-/** From here on the peak is that of what comes now. */
+/** Resets the peak, which then counts from now on. */
 export function forgetPeak(pid: number): void {
   writeFileSync(`/proc/${pid}/clear_refs`, '5');
 }

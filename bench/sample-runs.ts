@@ -5,7 +5,7 @@ import type { Run } from '../src/schema/run.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** Everything one run of one member leaves in the database, as the runner writes it. */
+/** All database changes of one run of one member, as the runner writes them. */
 export function finishedRun(workspace: string, createdAt = Date.now() - HOUR_MS): Change[] {
   const squad = { id: newSquadId(), workspace, client: 'bench 1', metadata: null, createdAt };
   const [startedAt, endedAt] = [createdAt + 20, createdAt + 60_000];

@@ -9,7 +9,7 @@ const PAIRS = 100;
 const WARM_UPS = 10;
 
 export interface StartedBy {
-  /** Says on the fifo that it has begun. */
+  /** The program writes to this pipe when it has started. */
   fifo: Fifo;
   /** Environment that makes every role run this program. */
   env: Record<string, string>;
@@ -19,9 +19,11 @@ export interface StartedBy {
 }
 
 export interface StartAndEnd {
-  /** From the client's tools/call to the first thing the program does, and the same for the program started by hand. */
+  /** Time from the client's tools/call to the program's first action, and the same for the program started directly. */
   start: Pair;
-  /** From the line on the fifo, which is the last thing a short program does, to the reply; by hand to the exit. */
+  /**
+   * Time from the line on the fifo, the last action of a short program, to the reply. For a direct start, to the exit.
+   */
   end: Pair;
 }
 
@@ -47,7 +49,7 @@ export async function startPair(
   return { start, end: { ours: end.ours.slice(WARM_UPS), floor: end.floor.slice(WARM_UPS) } };
 }
 
-/** A client that may start as many runs as a figure needs. */
+/** Client without a limit of starts per minute. */
 export async function clientForStarts(
   squad: BenchSquad,
   env: Record<string, string>,
@@ -63,7 +65,9 @@ export async function clientForStarts(
 export const startMember = (client: McpClient, isolation?: 'none'): Promise<unknown> =>
   client.tool('start_squad_members', { members: [{ roleId: 'coder', task: 'begin', isolation }] });
 
-/** Milliseconds from `begin` to the line on the fifo; those from there to the end of `begin` are added to `ends`. */
+/**
+ * Milliseconds from `begin` to the line on the fifo. The time from that line to the end of `begin` is added to `ends`.
+ */
 export async function untilBegun(
   fifo: Fifo,
   begin: () => Promise<unknown>,

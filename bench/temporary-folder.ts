@@ -5,9 +5,9 @@ import { join } from 'node:path';
 export const RESULTS = join(import.meta.dirname, 'results');
 
 /**
- * Not in the system's folder for temporary files: where thousands have just been removed, some file systems take forty
- * times as long to make a new one, and no user keeps a home there. And not in this repository: Squad looks at the state of
- * the repository an agent works in, and this one would be it.
+ * Creates a folder outside the system's temporary folder. After thousands of files were removed from a folder, some
+ * file systems take forty times as long to create a new file there. The folder is also outside this repository, because
+ * Squad would take snapshots of it for each agent.
  */
 export function temporaryFolder(): string {
   const folder = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'squad-bench');

@@ -1,7 +1,8 @@
 /** Bundles what ships: one file per program, so that starting one is Node's own start and a single read. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { build, type Plugin } from 'esbuild';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
@@ -17,7 +18,9 @@ const programs = [
     'overview',
     'help',
     'agent',
+    'database',
     'reader',
+    'runner',
     'sandbox-proxy',
     'scripted-agent',
   ].map(name => ({
@@ -33,6 +36,7 @@ const PARTS = [
     in: `@ai-sdk/${name}`,
     out: `provider-${name}`,
   })),
+  { in: 'pg', out: 'pg' },
   { in: source('github/octokit-client.ts'), out: 'github' },
   { in: source('web-server/serve-web.ts'), out: 'web-server' },
   { in: source('telemetry/telemetry.ts'), out: 'telemetry' },
@@ -85,6 +89,40 @@ const usedSchemas: Plugin = {
   },
 };
 
+/**
+ * The SDK has its own copy of Ajv, of which each start of a hub would create all classes. Only answers to a question are checked
+ * with it: it uses ours, when it is first needed.
+ */
+const oneAjv: Plugin = {
+  name: 'one-ajv',
+  setup({ onLoad }) {
+    onLoad({ filter: /@modelcontextprotocol\/server\/dist\/ajvProvider-[^/]*\.mjs$/ }, ({ path }) => {
+      const source = readFileSync(path, 'utf8');
+      const imports = source.match(/^import .*;$/gm) ?? [];
+      const [, provider = ''] = source.split(/^\/\/#region .*ajvProvider\.ts$/m);
+      let replaced = 0;
+      const contents = [
+        ['var import_ajv = require_ajv();', ''],
+        ['var import__2019 = require__2019();', ''],
+        ['var import__2020 = require__2020();', ''],
+        ['var import_dist = /* @__PURE__ */ __toESM(require_dist(), 1);', ''],
+        ['const addFormats = import_dist.default;', ''],
+        ['const Ajv = import_ajv.Ajv;', ''],
+        ['addFormats(ajv);', "require('ajv-formats').default(ajv);"],
+        ['(import_ajv.', "(require('ajv')."],
+        ['(import__2019.', "(require('ajv/dist/2019.js')."],
+        ['(import__2020.', "(require('ajv/dist/2020.js')."],
+        [', addFormats as r, Ajv as t }', ' }'],
+      ].reduce((text, [from, to]) => {
+        if (text.includes(from!)) replaced++;
+        return text.replace(from!, () => to!);
+      }, provider);
+      const errors = replaced === 11 ? [] : [{ text: `${path} has another form: see one-ajv` }];
+      return { contents: [...imports, contents].join('\n'), errors };
+    });
+  },
+};
+
 /** V8 keeps a source with a single character outside ASCII in two bytes per character. */
 const asciiOnly: Plugin = {
   name: 'ascii-only',
@@ -95,6 +133,17 @@ const asciiOnly: Plugin = {
         const [found] = /.{0,60}[^\p{ASCII}].{0,20}/u.exec(readFileSync(file, 'utf8')) ?? [];
         return found === undefined ? [] : [{ text: `${file} is not ASCII, write \\u escapes: ${found}` }];
       }),
+    }));
+  },
+};
+
+/** The highlighter would be half of a saved run; without it a diff is plain. */
+const withoutColours: Plugin = {
+  name: 'without-colours',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /\/paint-diff\.ts$/ }, ({ path }) => ({ path, namespace: 'without-colours' }));
+    onLoad({ filter: /.*/, namespace: 'without-colours' }, () => ({
+      contents: 'export const paintHunk = null;',
     }));
   },
 };
@@ -124,6 +173,7 @@ async function buildSavedPage(): Promise<void> {
   try {
     await build({
       entryPoints: [{ in: join(root, 'main.tsx'), out: 'saved' }],
+      plugins: [withoutColours],
       inject: [join(root, 'location.ts')],
       outdir: join(outdir, 'web-saved'),
       bundle: true,
@@ -154,8 +204,18 @@ async function buildWebUi(): Promise<void> {
     process.exitCode = WEB_FAILED;
     return;
   }
+  compressAssets(join(made, 'assets'));
   rmSync(join(outdir, 'web'), { recursive: true, force: true });
   renameSync(made, join(outdir, 'web'));
+}
+
+/** Assets are kept only in gzip, which every browser accepts: compressed once here, and half as much in the package. */
+function compressAssets(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const file = join(folder, name);
+    writeFileSync(`${file}.gz`, gzipSync(readFileSync(file), { level: 9 }));
+    rmSync(file);
+  }
 }
 
 /** Builds the sandbox of code mode as one file that holds two scripts: the sandbox can read no other file. */
@@ -188,7 +248,7 @@ async function buildGuest(): Promise<void> {
 function buildPrograms() {
   return build({
     entryPoints: [...programs, ...PARTS],
-    plugins: [partsApart, englishOnly, usedSchemas, asciiOnly],
+    plugins: [partsApart, englishOnly, usedSchemas, oneAjv, asciiOnly],
     outdir,
     outExtension: { '.js': '.cjs' },
     bundle: true,
@@ -200,7 +260,7 @@ function buildPrograms() {
     mainFields: ['module', 'main'],
     keepNames: false,
     legalComments: 'none',
-    external: ['better-sqlite3'],
+    external: ['better-sqlite3', 'pg-native', 'pg-cloudflare'],
     // `hub-main` runs as a script, which has only `require`.
     supported: { 'dynamic-import': false },
     define: {

@@ -23,7 +23,10 @@ export function ensurePrograms(names: string[]): void {
 }
 
 /** Where the program is not called what its package is. */
-const PROGRAM_OF: Readonly<Record<string, string>> = { bubblewrap: 'bwrap' };
+const PROGRAM_OF: Readonly<Record<string, string>> = {
+  bubblewrap: 'bwrap',
+  'openssh-server': '/usr/sbin/sshd',
+};
 
 const isThere = (name: string) =>
   spawnSync('sh', ['-c', `command -v ${PROGRAM_OF[name] ?? name}`]).status === 0;

@@ -25,15 +25,20 @@ interface Picture {
 const PICTURES: Picture[] = [
   { name: 'runs', path: () => '/', ready: '.board > li >> nth=5' },
   { name: 'runs-360', path: () => '/', ready: '.board > li >> nth=5', width: 360 },
+  { name: 'board', path: () => '/?view=board', ready: '.card >> nth=5', width: 1440 },
+  { name: 'board-360', path: () => '/?view=board', ready: '.card >> nth=5', width: 360 },
   { name: 'inbox', path: () => '/inbox', ready: '.ask >> nth=1' },
   { name: 'squad', path: ({ squadId }) => `/s/${squadId}`, ready: '.squad-columns' },
+  { name: 'answer', path: ({ done }) => `/r/${done}`, ready: '.answer .markdown' },
+  { name: 'changes-360', path: ({ coder }) => `/r/${coder}/changes`, ready: '.hl-keyword', width: 360 },
   { name: 'activity', path: ({ coder }) => `/r/${coder}/activity`, ready: '.step >> nth=3' },
   { name: 'output', path: ({ coder }) => `/r/${coder}/output?turn=1`, ready: '.out-line >> nth=5' },
-  { name: 'changes', path: ({ coder }) => `/r/${coder}/changes`, ready: '.diff-row >> nth=5' },
+  { name: 'changes', path: ({ coder }) => `/r/${coder}/changes`, ready: '.hl-keyword' },
   { name: 'details', path: ({ coder }) => `/r/${coder}/details`, ready: '.details' },
   { name: 'review', path: ({ coder }) => `/r/${coder}/review`, ready: '.round >> nth=1' },
   { name: 'failure', path: ({ failed }) => `/r/${failed}`, ready: '.failure pre' },
   { name: 'reviews', path: () => '/reviews', ready: '.open-review' },
+  { name: 'merge', path: () => '/merge', ready: '.merge tbody tr' },
   { name: 'backlog', path: () => '/backlog', ready: '.backlog-item' },
   { name: 'decisions', path: () => '/decisions', ready: '.decision-list li' },
   { name: 'cost', path: () => '/cost', ready: '.cost table' },
@@ -41,6 +46,18 @@ const PICTURES: Picture[] = [
   { name: 'events', path: () => '/events', ready: '.events li, .events tr' },
   { name: 'search', path: () => '/search?q=upload', ready: '.search-view li' },
   { name: 'settings', path: () => '/settings', ready: '.settings table' },
+  {
+    name: 'compose',
+    path: () => '/',
+    ready: '.board > li >> nth=5',
+    async act(page) {
+      await page.keyboard.press('N');
+      await page.locator('.start-applies').waitFor();
+      await page.keyboard.type('Retry failed uploads three times');
+      await page.keyboard.press('Control+Shift+Enter');
+      await page.keyboard.type('Break the upload with a slow server');
+    },
+  },
   {
     name: 'palette',
     path: () => '/',

@@ -7,7 +7,7 @@ import { tell } from './tell-counts.ts';
 import { runEngineTests } from './test-engines.ts';
 
 const given = process.argv.slice(2);
-ensurePrograms(['git', 'tmux', 'chromium', 'bubblewrap']);
+ensurePrograms(['git', 'tmux', 'chromium', 'bubblewrap', 'openssh-server']);
 
 // A fault that is looked at again must be the same fault.
 process.env.SQUAD_FAULT_SEED ??= String(newSeed());

@@ -1,4 +1,4 @@
-/** Puts the hub together: this file and its parts in `app/` are the only ones that know every adapter. */
+/** This file and its parts in `app/` assemble the hub. Only they know every adapter. */
 import { type HubOptions, openHome } from './app/open-home.ts';
 import { type Recovered, recoverRuns } from './app/recover-runs.ts';
 import { createStop, type RunningHub, serveHub } from './app/serve-hub.ts';
@@ -6,7 +6,7 @@ import { wireRuns } from './app/wire-runs.ts';
 import { wireViews } from './app/wire-views.ts';
 
 export interface StartOptions extends HubOptions {
-  /** Called before recovery, which can take long: from here on the hub can be stopped. */
+  /** Called before the recovery of earlier runs, which can take long. The caller can stop the hub from here on. */
   onWired?(hub: RunningHub): void;
 }
 
@@ -29,18 +29,21 @@ export async function startHub({ onWired, ...options }: StartOptions): Promise<R
   const hub = createStop(home, runs, views);
   onWired?.(hub);
   const recovered: Promise<Recovered> = recoverRuns(home, runs);
-  recovered.catch(() => {}); // reported by `serveHub`, once the socket is open
+  recovered.catch(() => {}); // `serveHub` reports this error once the socket is open
   await serveHub(home, runs, views, hub, recovered);
   return hub;
 }
 
-/** Runs a hub as this process: signals stop it, and the process ends with it. Null when another hub already has this home. */
+/**
+ * Runs a hub as this process: signals stop the hub, and the process exits with it. Null when another hub already has
+ * this home.
+ */
 export function runHub(options: HubOptions): Promise<RunningHub | null> {
   return startHub({
     ...options,
     onWired({ stop, ended, reportBug }) {
       for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal));
-      process.on('SIGHUP', () => {}); // the terminal that happened to start the hub may close
+      process.on('SIGHUP', () => {}); // the hub survives when the terminal that started it closes
       process.on('uncaughtException', reportBug);
       process.on('unhandledRejection', reportBug);
       void ended.then(isClean => process.exit(isClean ? 0 : 1));

@@ -26,6 +26,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   link: [],
   hub: ['schema', 'link'],
   relay: ['link'],
+  runner: ['process'],
+  machines: ['schema', 'core', 'process', 'runner'],
   cli: ['schema', 'operations', 'control', 'code-mode', 'link', 'workspace'],
 };
 
@@ -35,7 +37,7 @@ const KNOWS_ALL = ['', 'app', 'bin'];
 /** One name for a feature in every layer, so that it is found in one guess. */
 const FEATURES = [
   ...['runs', 'output', 'roles', 'cost', 'evidence', 'worktrees', 'review', 'integration', 'inbox', 'team'],
-  ...['gateway', 'subagents', 'conversations', 'settings', 'setup', 'hub'],
+  ...['gateway', 'subagents', 'conversations', 'settings', 'setup', 'hub', 'machines'],
 ];
 
 /** With the folders that are no features. */
@@ -56,6 +58,7 @@ const ONLY_IN: [RegExp, ...string[]][] = [
   [/^kysely/, 'store'],
   // opencode records its chats in SQLite.
   [/^better-sqlite3/, 'store', 'engines'],
+  [/^pg$/, 'store'],
   [/^eta(\/|$)/, 'engines'],
   [/^(commander|string-width)$/, 'cli'],
   [/^@octokit\//, 'github'],
@@ -200,11 +203,15 @@ describe('the import directions hold', () => {
   });
 
   test('only the web UI knows its rendering libraries', () => {
-    const shows = /^(preact|preact-iso|@preact\/signals)(\/|$)/;
+    const shows = /^(preact|preact-iso|@preact\/signals|marked|dompurify|highlight\.js)(\/|$)/;
     expect(imports.filter(({ specifier }) => shows.test(specifier))).toEqual([]);
     const others = webImports.filter(
       ({ file, specifier, isType }) =>
-        !specifier.startsWith('.') && !isType && !shows.test(specifier) && !isTest(file),
+        !specifier.startsWith('.') &&
+        !isType &&
+        !shows.test(specifier) &&
+        specifier !== 'diff' &&
+        !isTest(file),
     );
     expect(others).toEqual([]);
   });
@@ -213,7 +220,7 @@ describe('the import directions hold', () => {
     tags: ['shell-and-command-injection'],
   }, () => {
     const mayStart =
-      /^(process\/|link\/start-hub|app\.ts|cli\/(runs\/attach|hub\/open|setup\/(doctor|demo))|engines\/scripted\/agent)/;
+      /^(process\/|link\/start-hub|app\.ts|cli\/(runs\/attach|evidence\/diff|hub\/(open|database)|setup\/(doctor|demo|policy\/(decoys|stage)))|engines\/scripted\/agent)/;
     const wrong = imports.filter(
       ({ file, specifier }) => specifier === 'node:child_process' && !mayStart.test(file) && !isTest(file),
     );

@@ -15,8 +15,8 @@ export interface Pressed {
 }
 
 /**
- * The step of a key press. Null: a modifier alone, or a combination with Alt, which belongs to the system. Ctrl and ⌘
- * count as the same.
+ * The step of a key press. Null for a modifier alone, and for a combination with Alt, which belongs to the system. Ctrl
+ * and ⌘ count as the same.
  */
 export function stepPressed({ key, ctrlKey, metaKey, altKey }: Pressed): string | null {
   if (altKey || key === 'Control' || key === 'Meta' || key === 'Shift' || key === 'Alt') return null;

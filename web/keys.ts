@@ -7,9 +7,9 @@ export interface Binding {
   /** Description of the action, shown in the help and the palette. */
   what: string;
   run(): void;
-  /** True: the action repeats while the key is held down; only for keys that move. */
+  /** True if the action repeats while the key is held down. Only for keys that move the focus. */
   repeats?: true;
-  /** While this returns false, the key is free for other bindings. */
+  /** Whether the binding is active. While this returns false, the key is free for other bindings. */
   when?: () => boolean;
 }
 
@@ -76,7 +76,7 @@ function onPress(event: KeyboardEvent, step: string): void {
   } else if (!keys.some(({ key }) => matchOf(key, pressed) === 'begins')) pressed = [];
 }
 
-/** A key that is held down only moves: one press triggers one action. */
+/** A held key repeats only movements, because one press triggers one action. */
 function onHeld(event: KeyboardEvent, step: string): void {
   const { target } = event;
   if (step === 'enter' && target instanceof HTMLElement && target.matches('button, summary'))

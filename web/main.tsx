@@ -5,10 +5,12 @@ import { render } from 'preact';
 import { App } from './app.tsx';
 import { listenToKeys } from './keys.ts';
 import { goLive } from './state/live.ts';
+import { restoreTheme } from './state/theme.ts';
 import { findToken } from './state/token.ts';
 import { showHiddenCharacters } from './ui/visible-nodes.ts';
 
 showHiddenCharacters();
+restoreTheme();
 // Exchange the key in the address for a token before anything is shown or requested.
 void findToken().finally(() => {
   goLive();

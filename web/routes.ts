@@ -12,6 +12,7 @@ export const SquadPage = view(() => import('./views/runs/squad/squad-page.tsx').
 export const PAGES = {
   '/inbox': view(() => import('./views/inbox/inbox-page.tsx').then(m => m.InboxPage)),
   '/reviews': view(() => import('./views/review/reviews-page.tsx').then(m => m.ReviewsPage)),
+  '/merge': view(() => import('./views/integration/merge-page.tsx').then(m => m.MergePage)),
   '/backlog': view(() => import('./views/team/backlog-page.tsx').then(m => m.BacklogPage)),
   '/decisions': view(() => import('./views/team/decisions-page.tsx').then(m => m.DecisionsPage)),
   '/cost': view(() => import('./views/cost/cost-page.tsx').then(m => m.CostPage)),

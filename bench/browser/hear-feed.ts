@@ -1,4 +1,4 @@
-/** The least a page can do with the live feed: it reads every message and writes one number. */
+/** Minimal page for comparison: reads every message of the live feed and writes one number. */
 export async function hearFeed(key: string): Promise<void> {
   const opened = await fetch('/api/session', {
     method: 'POST',

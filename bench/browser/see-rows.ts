@@ -1,4 +1,4 @@
-/** Notes what each row of the list of runs says, and since when. */
+/** Records each text that a row of the list of runs shows, with its time. */
 export function seeRows(): void {
   const seen: [string, string, number][] = [];
   Object.assign(globalThis, { seen });

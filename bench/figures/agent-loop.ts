@@ -16,7 +16,10 @@ const TYPES = ['anthropic', 'openai', 'responses', 'google'];
 /** Maximum total size of the files in one prompt, in MiB. */
 const MAX_INPUT = 32;
 
-/** From the start of the agent's process to its first request to a model, against a Node that does nothing. */
+/**
+ * Time from the start of the agent's process to its first request to a model, compared with a Node process that does
+ * nothing.
+ */
 export const agentLoop: Figure = {
   name: 'agent-loop',
   title: "Squad's own agent: from its start to the first request to a model",
@@ -71,7 +74,7 @@ export const agentLoop: Figure = {
   },
 };
 
-/** Until the request has gone out with all of the file in it. */
+/** Measures the time until the request with the whole file was sent. */
 async function withInput(
   root: string,
   agent: string,
@@ -117,7 +120,7 @@ function requestFile(folder: string, type: string, baseUrl: string, inputs: stri
 
 interface Asked {
   at: number;
-  /** Settles when all of it has come. */
+  /** Settles when the whole request has arrived. */
   whole: Promise<unknown>;
   refuse(): void;
 }

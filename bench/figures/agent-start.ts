@@ -17,7 +17,7 @@ const REPOSITORY_FILES = 10_000;
 const REPOSITORY_PAIRS = 40;
 const FILES = 100;
 
-/** From the client's tools/call to the agent's first instruction, and from its last one to the reply. */
+/** Time from the client's tools/call to the agent's first instruction, and from its last instruction to the reply. */
 export const agentStart: Figure = {
   name: 'agent-start',
   title: "From tools/call to the agent's first instruction, and from its last to the reply",
@@ -25,7 +25,7 @@ export const agentStart: Figure = {
     await using squad = new BenchSquad();
     const fifo = new Fifo(join(squad.root, 'started'));
     const { script, env } = squad.agent([`echo >${fifo.path}`]);
-    // In the folder itself: a work tree is measured by its own figure.
+    // Runs in the folder itself, because work trees have their own figure.
     const { start, end } = await startPair(squad, {
       ...{ fifo, env, command: ['/bin/sh', script], isolation: 'none' },
     });
@@ -62,7 +62,7 @@ export const agentStart: Figure = {
   },
 };
 
-/** The same agent in a repository and in a folder without one, by the same hub. */
+/** Compares the same agent in a repository and in a folder without one, on the same hub. */
 async function repositoryPair(squad: BenchSquad, fifo: Fifo, env: Record<string, string>): Promise<Pair> {
   const repository = join(squad.root, 'repository');
   makeRepository(repository, REPOSITORY_FILES);

@@ -16,7 +16,7 @@ const MAX_REPLY_CHARACTERS = 12_000;
 const SCRIPTED_PAIRS = 4;
 const PLACES_CHECKED = 20;
 
-/** An agent that writes a gibibyte as fast as it can, and the same program with its output sent to a file. */
+/** Compares an agent that writes a gibibyte as fast as it can with the same program writing to a file. */
 export const bigOutput: Figure = {
   name: 'big-output',
   title: '1 GiB of output, against the same command > file',
@@ -25,7 +25,7 @@ export const bigOutput: Figure = {
   },
 };
 
-/** How long the caller waits for an agent that writes much at once. */
+/** How long the caller waits for an agent that writes much output at once. */
 export const outputWall: Figure = {
   name: 'output-wall',
   title: `${WALL_MB} MB of output, from the call to the answer, against the same command > file`,
@@ -68,13 +68,13 @@ function eventFlood(squad: BenchSquad, size: string): Promise<Flood> {
   });
 }
 
-/** MB per second instead of milliseconds. */
+/** Converts milliseconds to MB per second. */
 function rates({ output, floorOutput }: Flood, { ours, floor }: Pair): Pair {
   const rate = (file: string) => (ms: number) => statSync(file).size / 1e6 / (ms / 1000);
   return { ours: ours.map(rate(output)), floor: floor.map(rate(floorOutput)) };
 }
 
-/** The template engine: Squad keeps every byte and looks into none. */
+/** Uses the template engine, whose output Squad stores without reading it. */
 async function opaqueLines(): Promise<Row[]> {
   await using squad = new BenchSquad();
   const flood = await opaqueFlood(squad, GIB);
@@ -105,7 +105,7 @@ async function opaqueLines(): Promise<Row[]> {
   ];
 }
 
-/** The scripted engine: every line is an event that Squad reads. */
+/** Uses the scripted engine, whose lines are events that Squad reads. */
 async function eventLines(): Promise<Row[]> {
   await using squad = new BenchSquad();
   const flood = await eventFlood(squad, '1GB');

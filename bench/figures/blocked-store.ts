@@ -13,12 +13,12 @@ const PAIRS = 3;
 /** Numbers of calls: with `LONG` the run outlasts the lock; with `SHORT` it ends while the lock is held. */
 const LONG = 55;
 const SHORT = 20;
-/** How much longer a call may take: the store polls the lock now and then. */
+/** Maximum slowdown of a call, because the store polls the lock. */
 const MAX_RATIO = 1.05;
-/** The end and the call are each given a moment to be on disk before the answer goes out all the same. */
+/** Maximum delay of the answer: the end of the run and the call each wait briefly for the disk. */
 const MAX_OVER_MS = 1_000;
 
-/** A database that another process holds must not make an agent wait, nor who waits for it. */
+/** While another process locks the database, neither an agent nor its caller may wait. */
 export const blockedStore: Figure = {
   name: 'blocked-store',
   title: `A subagent's call while the database is locked for ${BLOCKED_MS / 1_000} s`,

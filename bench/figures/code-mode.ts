@@ -19,7 +19,7 @@ const AT_ONCE = 50;
 const AT_ONCE_RUNS = 20;
 const LIMITS = { timeoutMs: 60_000, memoryMb: 256, outputChars: 20_000 };
 
-/** A program of a model's in its sandbox: what the sandbox costs, and what a call out of it costs. */
+/** Cost of the sandbox of a model's program, and of a call from inside it. */
 export const codeMode: Figure = {
   name: 'code-mode',
   title: 'Code mode: a program in its sandbox, and its calls of tools',
@@ -41,7 +41,9 @@ const echo: CodeTool = {
 
 const TYPED = 'const a: number = 1;';
 
-/** Cold: nothing was started ahead. Ahead: as the agent has it, which starts it while the model is waited for. */
+/**
+ * `cold` starts the sandbox with the program. `ahead` starts it earlier, as an agent does while it waits for the model.
+ */
 async function starts(runner: CodeRunner): Promise<Row[]> {
   const bareNode = () => timed(() => once(spawn(process.execPath, ['-e', '0'], { stdio: 'ignore' }), 'exit'));
   const cold = (program: string) => interleave(() => timed(() => result(runner, program)), bareNode);
@@ -78,7 +80,7 @@ async function starts(runner: CodeRunner): Promise<Row[]> {
 }
 
 async function calls(runner: CodeRunner): Promise<Row[]> {
-  // Begins with some that nobody counts.
+  // The first calls only warm up and are not measured.
   const inTurn = `for (let n = 0; n < 50; n++) await tools.echo({ n });
 const start = Date.now();
 for (let n = 0; n < ${CALLS}; n++) await tools.echo({ n });

@@ -11,7 +11,7 @@ const MAX_TIMES_NODE = 5;
 const MAX_COLD_P95_MS = 800;
 const FIRST_STARTS = 10;
 
-/** From the start of `squad mcp` to its answer to `initialize`: what a client waits for before it has the tools. */
+/** Time from the start of `squad mcp` to its answer to `initialize`. A client has no tools before that. */
 export const coldStart: Figure = {
   name: 'cold-start',
   title: 'Cold start of squad mcp, to the initialize reply',

@@ -8,7 +8,7 @@ import { interleave, timed } from '../measure.ts';
 const MAX_TIMES_NODE = 3;
 const PAIRS = 40;
 
-/** From the start of a command that only prints to its end: what a person waits for, and a shell for each completion. */
+/** Time from start to end of a command that only prints. A shell waits this long for each completion. */
 export const commandStart: Figure = {
   name: 'command-start',
   title: 'Start of commands that only print',

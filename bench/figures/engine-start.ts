@@ -10,8 +10,8 @@ const MAX_OVER_SPAWN_MS = 25;
 const FILES = 200;
 
 /**
- * From tools/call to the exec of an engine's own command, with everything a built-in engine brings: its version looked up,
- * the folder's git state taken, a token, a config file. In the engine's place stands a program that only says it is there.
+ * Time from tools/call to the exec of an engine's command, including all work for a built-in engine: its version, the
+ * folder's git state, a token, a config file. A program that only reports its start takes the place of the engine.
  */
 export const engineStart: Figure = {
   name: 'engine-start',
@@ -39,7 +39,7 @@ export const engineStart: Figure = {
   },
 };
 
-/** Speaks as much of Claude Code as it takes to be found and to end well. */
+/** Imitates as much of Claude Code as is needed to be found and to succeed. */
 function standIn(folder: string, fifo: string): string {
   mkdirSync(folder);
   const program = join(folder, 'claude');

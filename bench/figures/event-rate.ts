@@ -14,13 +14,13 @@ const EVENTS = 10_000;
 const RUNS = 1_000;
 const EVENTS_A_RUN = 4;
 
-/** How fast the store takes what happens, when many things happen at once and each waits until its own is on disk. */
+/** Write rate of the store when many callers write at once and each waits until its change is on disk. */
 export const eventRate: Figure = {
   name: 'event-rate',
   title: `Events written a second, ${WRITERS} writers each waiting for its own`,
   async measure() {
     const folder = temporaryFolder();
-    const store = await openStore({ file: join(folder, 'squad.db'), version: 'bench' });
+    const store = await openStore({ database: join(folder, 'squad.db'), version: 'bench' });
     const bare = bareDatabase(join(folder, 'bare.db'));
     const floor = async () => rate(EVENTS, await timed(async () => bare.write(EVENTS)));
     try {

@@ -70,7 +70,7 @@ interface Measured {
   rate: Samples;
 }
 
-/** In turns, beginning with another each time, so that what else the machine does falls on all alike. */
+/** Measures the callers in turn and rotates the order, so that other load on the machine affects all alike. */
 async function compared(server: Server, legs: Leg[]): Promise<Row[]> {
   const measured = new Map<string, Measured>(legs.map(({ name }) => [name, { p50: [], p99: [], rate: [] }]));
   for (let round = -WARM_UPS; round < PAIRS; round++)
@@ -98,7 +98,8 @@ async function compared(server: Server, legs: Leg[]): Promise<Row[]> {
         isMet: ({ over }) => over! <= MAX_P99_MS,
       }),
       paired(`${server} over ${name}: rate, 8 in flight`, 'calls/s', pair('rate'), {
-        // An HTTP server that does nothing at all is at a quarter of what a server without an SDK does over a pipe.
+        // Even an HTTP server that does nothing reaches only a quarter of the rate of a server without an SDK over a
+        // pipe.
         ...(server === 'lean' && name === 'http'
           ? { note: 'not the same way in as the floor, so not held to it' }
           : { target: `≥ ${LEAST_RATE} ×`, isMet: () => ratioOf(pair('rate')) >= LEAST_RATE }),

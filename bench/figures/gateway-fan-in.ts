@@ -7,7 +7,9 @@ import { callEcho } from '../gateway/load.ts';
 const AGENTS = 100;
 const SERVERS = 10;
 
-/** Servers that know nothing of a run are shared by all of them. Linux only: processes are counted as the kernel shows them. */
+/**
+ * Servers that do not depend on a run are shared by all runs. Linux only, because the kernel's process list is counted.
+ */
 export const gatewayFanIn: Figure = {
   name: 'gateway-fan-in',
   title: `${AGENTS} agents that each call ${SERVERS} servers`,
@@ -48,7 +50,7 @@ function upstreamsIn(workspace: string): number {
       const isMarked = environment.some(entry => entry.startsWith('SQUAD_UPSTREAM='));
       return isMarked && readlinkSync(`/proc/${name}/cwd`) === workspace;
     } catch {
-      return false; // no process, or gone meanwhile
+      return false; // not a process, or it has just ended
     }
   }).length;
 }

@@ -13,7 +13,7 @@ interface Tool {
   name: string;
 }
 
-/** A long list of tools from another server, to its last byte, against making that text from the list once. */
+/** Time until a long tool list of another server has arrived completely, compared with serializing the list once. */
 export const gatewayList: Figure = {
   name: 'gateway-list',
   title: `A list of ${TOOLS.toLocaleString('en')} tools with ${SCHEMA_BYTES / 1000} kB of schema each, against JSON.stringify of it`,

@@ -10,7 +10,7 @@ const IN_FLIGHT = 8;
 const CALLS = 200;
 const MAX_HUB_MB = 150;
 
-/** Many agents that never stop calling, half of them over each edge. */
+/** Many agents that call without a pause, half of them over HTTP and half over stdio. */
 export const gatewayMemory: Figure = {
   name: 'gateway-memory',
   title: `${AGENTS} agents with ${IN_FLIGHT} calls of another server in flight each`,
@@ -48,7 +48,7 @@ function memoryRows(hub: number): Row[] {
   ];
 }
 
-/** Somebody else who wants something of the hub, again and again: how long the hub is away, seen from outside. */
+/** Another client that keeps sending requests, to measure how long the hub does not answer. */
 function askedMeanwhile(squad: GatewaySquad): { slowest(): Promise<Row> } {
   let isOver = false;
   let slowest = 0;

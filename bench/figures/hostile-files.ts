@@ -15,10 +15,12 @@ import { median } from '../measure.ts';
 
 const ROUNDS = 3;
 const MAX_BLOCKED_MS = 50;
-/** The largest head of a role, and the largest file that is read without a thread. */
+/** Sizes of the largest frontmatter, and of the largest file that is read without a thread. */
 const READ_AT_ONCE = [16 * KIB, MAX_INLINE_CHARS];
 
-/** Files that came with a repository, of the worst shapes and of the sizes that take longest: how long they keep everybody else waiting. */
+/**
+ * Hostile files of a repository, in the shapes and sizes that take longest: how long they block other work of the hub.
+ */
 export const hostileFiles: Figure = {
   name: 'hostile-files',
   title: 'Hostile files of a repository',
@@ -28,7 +30,7 @@ export const hostileFiles: Figure = {
       mkdtempSync(join(tmpdir(), 'squad-home-')),
     ];
     const found: { what: string; usual: number; first: number }[] = [];
-    // A file that no module of the hub reads is read by a command, in a process of its own.
+    // A file that no module of the hub reads is read by a command in a separate process.
     const ofHub = Object.entries(hostileReaders(root, home)).filter(([, reader]) => reader.in.length > 0);
     for (const [name, reader] of ofHub)
       for (const [shape, of] of Object.entries(SHAPES[reader.kind]))
@@ -58,7 +60,7 @@ export const hostileFiles: Figure = {
   },
 };
 
-/** In milliseconds. Processor time, not the clock: other programs of the machine do not count. */
+/** Longest block in milliseconds of processor time, which other programs on the machine do not affect. */
 async function longestBlock(reader: Reader): Promise<number> {
   let isOver = false;
   let longest = 0;

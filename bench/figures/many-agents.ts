@@ -20,7 +20,7 @@ interface Member {
   rawStdout: string;
 }
 
-/** Two hundred agents that run at the same time: none ends before the last has started. */
+/** Two hundred agents at once. None ends before the last has started. */
 export const manyAgents: Figure = {
   name: 'many-agents',
   title: `${AGENTS} agents at once`,
@@ -34,7 +34,7 @@ interface Kind {
   name: 'sh' | 'scripted';
   env: Record<string, string>;
   task: string;
-  /** Each agent says on it that it has begun. */
+  /** Each agent writes to this pipe when it has started. */
   fifo: Fifo;
   /** Starts the same agent without Squad. */
   spawn(): ChildProcess;
@@ -42,7 +42,7 @@ interface Kind {
   closeGate(): void;
 }
 
-/** Agents that weigh nothing, so that what is seen is Squad. */
+/** Uses agents that need almost no resources, so that the figures show Squad's cost. */
 async function shellAgents(): Promise<Row[]> {
   await using squad = new BenchSquad();
   const gate = join(squad.root, 'gate');
@@ -62,7 +62,7 @@ async function shellAgents(): Promise<Row[]> {
   return rows;
 }
 
-/** Agents that are programs of Node with an event stream, as real ones are. */
+/** Uses Node programs with an event stream, like real agents. */
 async function nodeAgents(): Promise<Row[]> {
   await using squad = new BenchSquad();
   const gate = join(squad.root, 'gate');
@@ -120,7 +120,7 @@ async function together(squad: BenchSquad, kind: Kind): Promise<Row[]> {
       ends.floor.push(await letGo(kind, over));
       return started;
     },
-    // Each pair takes seconds, so none is thrown away.
+    // Each pair takes seconds, so there are no warm-ups.
     { warmUps: 0 },
   );
   const memory = canReadMemory ? memoryOf(hub) : null;
@@ -161,7 +161,7 @@ async function startTogether(
   return { started, ended, failed: AGENTS - found.length + failed };
 }
 
-/** Milliseconds from the opening of the gate to the end of all. */
+/** Milliseconds from opening the gate until all agents have ended. */
 async function letGo({ openGate, closeGate }: Kind, over: Promise<unknown>): Promise<number> {
   const opened = performance.now();
   let isOver = false;
@@ -178,7 +178,7 @@ async function letGo({ openGate, closeGate }: Kind, over: Promise<unknown>): Pro
   return ended - opened;
 }
 
-/** The reply holds as many as fit; the rest is asked for page by page. */
+/** Reads all members page by page, because a reply contains only as many as fit. */
 async function everyMember(client: McpClient, squadId: string): Promise<Member[]> {
   const found: Member[] = [];
   for (let offset: number | undefined = 0; offset !== undefined; ) {

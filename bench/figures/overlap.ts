@@ -15,7 +15,7 @@ const WORKTREES = 20;
 const FILES = 10_000;
 const MAX_MS = 1_000;
 
-/** Which of many work trees touch the same files, and the git commands that needs when started by hand. */
+/** Time to find which of many work trees change the same files, compared with the necessary git commands alone. */
 export const overlap: Figure = {
   name: 'overlap',
   title: `Overlap of ${WORKTREES} work trees of a repository with ${FILES.toLocaleString('en')} files`,
@@ -46,7 +46,9 @@ export const overlap: Figure = {
   },
 };
 
-/** Each has a commit, a change that is not committed and a new file of its own, and shares two files with the others. */
+/**
+ * Each work tree has a commit, an uncommitted change and a new file, and changes two files that the others change too.
+ */
 function makeWorktrees(folder: string): Worktree[] {
   const repository = join(folder, 'repository');
   makeRepository(repository, FILES);

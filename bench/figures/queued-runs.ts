@@ -11,9 +11,9 @@ import { canReadMemory, memoryOf } from '../process-memory.ts';
 
 const QUEUED = 5_000;
 const PAIRS = 10;
-/** Where an empty home answers within 650 ms, as it does on a machine that is not busy, this is 2 s. */
+/** An empty home answers within 650 ms on an idle machine, so three times as long is 2 s. */
 const MAX_RATIO = 3;
-/** Long enough for the hub to finish everything it puts off until after its first answer. */
+/** Long enough for the hub to finish work that it postpones until after its first answer. */
 const WATCH_MS = 3_000;
 
 /** How long a user waits for a hub that was killed with a long queue, and whether the hub answers promptly from then on. */
@@ -56,7 +56,9 @@ export const queuedRuns: Figure = {
   },
 };
 
-/** One run that never ends holds the only place. The runs behind it are copies of one that the hub itself queued. */
+/**
+ * One run that never ends occupies the only slot. The runs behind it are copies of a run that the hub itself queued.
+ */
 async function fillQueue(squad: BenchSquad): Promise<void> {
   const gate = join(squad.root, 'gate');
   makeFifo(gate);
@@ -72,7 +74,7 @@ async function fillQueue(squad: BenchSquad): Promise<void> {
   });
   await client.close();
   await squad.stopHub();
-  const store = await openStore({ file: join(squad.home, 'squad.db'), version: 'bench' });
+  const store = await openStore({ database: join(squad.home, 'squad.db'), version: 'bench' });
   const model = (await store.liveRuns()).find(({ status }) => status === 'queued')!;
   const modelSquad = (await store.squad(model.squadId))!;
   for (let i = 1; i < QUEUED; i++) {

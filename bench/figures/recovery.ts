@@ -52,7 +52,7 @@ export const recovery: Figure = {
 async function fill(squad: BenchSquad): Promise<void> {
   await squad.hubPid();
   await squad.stopHub();
-  const store = await openStore({ file: join(squad.home, 'squad.db'), version: 'bench' });
+  const store = await openStore({ database: join(squad.home, 'squad.db'), version: 'bench' });
   for (let i = 0; i < FINISHED; i += 500) {
     const changes = Array.from({ length: 500 }, () => finishedRun(squad.workspace)).flat();
     await Promise.all(changes.map(change => store.commit(change)));
@@ -67,7 +67,7 @@ async function startAgents(squad: BenchSquad, fifo: Fifo): Promise<void> {
   await squad.hubPid();
   for (const limit of ['limits.concurrency', 'limits.spawns_per_minute'])
     await squad.squad('config', 'set', limit, String(LIVE));
-  // A client that may wait for nothing: the call comes back as soon as all are under way.
+  // With this timeout the call returns as soon as all agents have started.
   const client = squad.client({ ...env, MCP_TOOL_TIMEOUT: '2' });
   await client.initialize();
   const members = Array.from({ length: LIVE }, () => ({ roleId: 'coder', task: 'wait for the gate' }));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import BetterSqlite3 from 'better-sqlite3';
-import { MIGRATIONS } from '../../src/store/migrations.ts';
+import { MIGRATIONS, statementsFor } from '../../src/store/migrations.ts';
 import { eventToRow, runToRow, squadToRow, turnToRow } from '../../src/store/tables.ts';
 import { BenchSquad } from '../bench-squad.ts';
 import { type Figure, type Row, single } from '../figure.ts';
@@ -19,16 +19,16 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const MAX_WAIT_MS = 50;
 const MAX_RSS_MB = 200;
-/** Quick reports are asked for again, as often as figures need or for so long. */
+/** Fast reports are repeated until there are enough samples, or for this long. */
 const ASKED_FOR_MS = 3_000;
 const ALONE_MS = 500;
-/** Of the runs, so that the others are still there: removing a million takes half an hour. */
+/** Number of runs to prune. Removing all of a million runs would take half an hour. */
 const PRUNED_RUNS = 2_000;
 
-/** Milliseconds since the end of this run; the first is the newest. */
+/** Milliseconds since the end of this run. The first run is the newest. */
 const ageOf = (run: number): number => HOUR_MS + (run / RUNS) * DAYS * DAY_MS;
 
-/** Everything that is asked of all runs, while another client asks the hub something small. */
+/** Reports over all runs. Another client sends small requests meanwhile. */
 const REPORTS: [string, string, object][] = [
   ['cost of 31 days', 'cost_report', { days: DAYS }],
   ['cost of 366 days, one workspace', 'cost_report', { days: 366, workspace: '/projects/3' }],
@@ -83,7 +83,7 @@ export const reports: Figure = {
   },
 };
 
-/** Asks for a report again and again, while another client asks the hub for its status. The floor is that client alone. */
+/** Requests a report repeatedly while another client requests the hub's status. The floor is that client alone. */
 async function asked(
   squad: BenchSquad,
   hub: number,
@@ -118,7 +118,7 @@ async function asked(
 
 const longestOf = (waits: Wait[]): Wait => waits.reduce((a, b) => (b.ms > a.ms ? b : a));
 
-/** Waits of a client in another thread, because reading a long answer would make it late in this one. */
+/** Waiting times of a client in another thread, because reading a long answer would delay it in this one. */
 async function waitsOf(squad: BenchSquad, hub: number, act: () => Promise<unknown>): Promise<Wait[]> {
   const workerData = { hub, home: squad.home, workspace: squad.workspace, env: squad.env() };
   const thread = new Worker(new URL('../other-caller.ts', import.meta.url), { workerData });
@@ -130,7 +130,7 @@ async function waitsOf(squad: BenchSquad, hub: number, act: () => Promise<unknow
   return waits as Wait[];
 }
 
-/** By hand and without indexes, which are made afterwards: by way of the store it would take a quarter of an hour. */
+/** Inserts rows with SQL and creates the indexes afterwards: through the store this would take a quarter of an hour. */
 function fill(file: string): void {
   const handle = new BetterSqlite3(file);
   handle.pragma('journal_mode = off');
@@ -162,7 +162,7 @@ function fill(file: string): void {
     ended_at: 'at + 60000',
     status: `iif(n % 10 = 0, 'error', 'completed')`,
     error: `iif(n % 10 = 0, '${error}', null)`,
-    // Some engines say nothing.
+    // Some engines report no usage.
     usage: `iif(n % 4 = 0, null, '${JSON.stringify(usage)}')`,
     cost_usd: `iif(n % 4 = 0, null, ${usage.costUsd})`,
     cost_is_estimated: 'iif(n % 4 = 0, null, 0)',
@@ -177,14 +177,14 @@ function fill(file: string): void {
       squad_id: 'squad',
     });
   for (const { sql } of made) handle.exec(sql);
-  const counts = MIGRATIONS.flatMap(({ statements }) => statements).filter(statement =>
-    /^insert into (run_counts|spending) /.test(statement),
+  const counts = MIGRATIONS.flatMap(({ statements }) => statementsFor('sqlite', statements)).filter(
+    statement => /^insert into (run_counts|spending) /.test(statement),
   );
   for (const statement of counts) handle.exec(statement);
   handle.close();
 }
 
-/** One row for each run, with these columns of its own. */
+/** Copies a row once for each run, with these columns replaced. */
 function copyRows(
   handle: BetterSqlite3.Database,
   table: string,

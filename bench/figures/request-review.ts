@@ -49,7 +49,7 @@ export const requestReview: Figure = {
         .all(runIds[0]!) as { data: string }[];
       const { ok, durationMs } = JSON.parse(row!.data) as { ok: boolean; durationMs: number };
       if (!ok) throw new Error(`request_review was refused: ${row!.data}`);
-      // Nothing of it may fall into the next measurement.
+      // The reviewer's work tree must be removed before the next measurement.
       asked += 1;
       await until('its reviewer is cleared away', () => removed() >= asked);
       return durationMs;

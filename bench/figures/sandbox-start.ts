@@ -18,7 +18,7 @@ const MAX_MB = 20;
 const PAIRS = 20;
 const NETWORKS = { workspace: 'full', room: 'none' } as const;
 
-/** From the supervisor's start of a turn to the agent's first instruction, with and without a sandbox. */
+/** Time from the start of a turn in the supervisor to the agent's first instruction, with and without a sandbox. */
 export const sandboxStart: Figure = {
   name: 'sandbox-start',
   title: "From the start of a turn to the agent's first instruction, in a sandbox",
@@ -64,14 +64,15 @@ export const sandboxStart: Figure = {
     const pairOf = (sandbox: keyof typeof NETWORKS): Promise<Pair> =>
       interleave(
         async () => {
-          // The next room is made in the background; a start that waits for it would measure how often agents are started here.
+          // Waits for the next room, which is created in the background. Otherwise the figure would depend on how fast
+          // starts follow each other.
           await supervisor.sandboxProblem(NETWORKS[sandbox]);
           return begin(sandbox);
         },
         () => begin(null),
         { pairs: PAIRS, warmUps: 3 },
       );
-    /** Memory of everything between the wrapper and the agent. */
+    /** Memory of all processes between the wrapper and the agent. */
     const memory = (sandbox: keyof typeof NETWORKS) => async () => {
       const waiting = turn(sandbox, 'echo >started; read line <wait');
       const live = await supervisor.start(waiting, { keepLeftovers: false });
@@ -106,13 +107,13 @@ export const sandboxStart: Figure = {
   },
 };
 
-/** By its command line. */
+/** Finds the proxy process by its command line. */
 function proxyPid(socket: string): number {
   const isIt = (pid: number) => {
     try {
       return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(socket);
     } catch {
-      return false; // gone meanwhile
+      return false; // the process has just ended
     }
   };
   return ownProcesses().find(isIt)!;

@@ -5,7 +5,7 @@ import { PAIRS, repeat, timed } from '../measure.ts';
 const LIMIT_MS = 1_000;
 const MAX_OVER_MS = 2_000;
 
-/** An agent that ignores TERM, with a time limit: how long its caller waits. */
+/** How long the caller waits for an agent with a time limit that ignores TERM. */
 export const timeout: Figure = {
   name: 'timeout',
   title: 'Time limit of an agent that ignores TERM, with the default grace',
@@ -18,7 +18,7 @@ export const timeout: Figure = {
     const over = await repeat(PAIRS, async () => {
       const members = [{ roleId: 'coder', task: 'ignore' }];
       const call = { name: 'start_squad_members', arguments: { members } };
-      // By `request`, because a run that timed out is an error.
+      // Uses `request`, because `tool` would throw for a run that timed out.
       return (await timed(() => client.request('tools/call', call))) - LIMIT_MS;
     });
     await client.close();

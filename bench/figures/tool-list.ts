@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { BenchSquad } from '../bench-squad.ts';
 import { type Figure, single } from '../figure.ts';
 
-/** Of the tool list and the instructions together. */
+/** Limit for the tool list and the instructions together. */
 const MAX_TOKENS = 1800;
 const BYTES_A_TOKEN = 4;
 
@@ -20,7 +20,7 @@ export const toolList: Figure = {
   title: 'Tool list, in tokens of the context it takes',
   async measure() {
     await using squad = new BenchSquad();
-    // Tools for one agent CLI are listed only where it is: here they all are.
+    // Makes every agent CLI available, because tools for one CLI are listed only if it is installed.
     const clis = join(squad.root, 'clis');
     mkdirSync(clis);
     for (const name of ['claude', 'codex']) writeFileSync(join(clis, name), '', { mode: 0o755 });
@@ -52,7 +52,7 @@ export const toolList: Figure = {
   },
 };
 
-/** UTF-8 bytes of what a model reads of a tool, four to a token: its title is for people. */
+/** Tokens of the parts of a tool that a model reads, at four UTF-8 bytes per token. The title is only for people. */
 function tokensOf(tools: Tool[]): number {
   return tokens(
     ...tools.flatMap(({ name, description = '', inputSchema, outputSchema }) => [

@@ -9,11 +9,11 @@ const PAGES = 20;
 const RUNS = 20;
 const EVENTS_A_SECOND = 5;
 const MAX_MORE_MB = 5;
-/** PAGE_HEAP_MINUTES shortens a first try. A slow leak does not show in less than the default. */
+/** PAGE_HEAP_MINUTES sets a shorter time for a first try, which cannot show a slow leak. */
 const MINUTES = Number(process.env.PAGE_HEAP_MINUTES ?? 30);
 const PATHS = ['/', '/inbox', '/cost', '/events', '/reviews'];
 
-/** Whether pages that stay open for long cost the hub more and more. */
+/** Whether web UIs that stay open for a long time make the hub's heap grow. */
 export const webHeap: Figure = {
   name: 'web-heap',
   title: `${PAGES} pages open for ${MINUTES} minutes, ${EVENTS_A_SECOND} events a second`,

@@ -27,7 +27,7 @@ export const webLive: Figure = {
     const board = await openBoard(web);
     const bare = await openBare(web);
     const ours = await scriptTimes(board, { seconds: SECONDS, windowMs: FLUSH_MS });
-    // Measure it now: Chromium draws a tab in the background later.
+    // Measured now, because Chromium delays drawing of background tabs.
     const late = await lateness(squad, board, bare);
     const floor = await scriptTimes(bare, { seconds: SECONDS, windowMs: FLUSH_MS });
     const pairs = Math.min(ours.moved.length, floor.moved.length);
@@ -79,7 +79,7 @@ async function lateness(squad: BenchSquad, board: Page, bare: Page) {
     const seen = await page.evaluate(
       () => (globalThis as unknown as { seen: [string, string, number][] }).seen,
     );
-    // Other parts of a row change as well: the first time is the one.
+    // The same text may be recorded again when another part of the row changes. The first time counts.
     return new Map(seen.toReversed().map(([run, text, at]) => [`${run} ${text}`, at]));
   };
   const [ours, floor] = [await seenBy(board), await seenBy(bare)];

@@ -11,7 +11,7 @@ const FILES = 1_000;
 const AT_ONCE = 50;
 const MAX_TIMES_FLOOR = 1.5;
 
-/** From nothing to a work tree that an agent can start in, and the git command it takes by hand. */
+/** Time to create a work tree in which an agent can start, compared with the git command alone. */
 export const worktree: Figure = {
   name: 'worktree',
   title: `A work tree of a repository with ${FILES.toLocaleString('en')} files`,

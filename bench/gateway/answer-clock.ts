@@ -7,13 +7,13 @@ export interface Timed {
   bytes: Buffer;
 }
 
-/** Times long answers to their last byte: what a client then makes of them is its own affair. */
+/** Measures the time to the last byte of a long answer, without the time to parse it. */
 export interface AnswerClock {
   ask(message: object): Promise<Timed>;
   close(): Promise<void>;
 }
 
-/** Measures a program that answers in lines: one request at a time, and no other lines. */
+/** Measures a program that answers in lines, with one request at a time and no other output. */
 export function overLines(
   command: string,
   args: string[],

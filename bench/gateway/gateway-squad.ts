@@ -7,12 +7,15 @@ import { until } from '../measure.ts';
 import { HttpCaller } from './http-caller.ts';
 import type { Caller } from './load.ts';
 
-/** A Squad whose agents have tools of other servers. The agents only wait; what they would ask is asked here in their name. */
+/**
+ * A Squad whose agents have tools of other servers. The agents only wait, and the benchmark calls the tools in their
+ * name.
+ */
 export class GatewaySquad extends BenchSquad {
   private readonly callers: HttpCaller[] = [];
   private url: string | null = null;
 
-  /** These are everybody's. */
+  /** Configures servers that all agents share. */
   async serve(servers: Record<string, object>): Promise<void> {
     const folder = join(this.workspace, '.squad');
     mkdirSync(folder, { recursive: true });
@@ -43,7 +46,7 @@ export class GatewaySquad extends BenchSquad {
     );
   }
 
-  /** Until the tools of so many servers are there. */
+  /** Waits until the tools of this many servers are listed. */
   async ready(caller: Caller, servers: number): Promise<void> {
     await until(`${servers} servers are up`, async () => {
       const { tools } = (await caller.request('tools/list', {})) as { tools: { name: string }[] };

@@ -10,7 +10,7 @@ const ENVELOPE = {
 
 const HEAD_END = '\r\n\r\n';
 
-/** A request of the current revision, which stands alone, and the headers it needs. */
+/** A request of the current revision, which needs no handshake, with its headers. */
 export function modernRequest(id: number, token: string, method: string, params: Record<string, unknown>) {
   return {
     message: { jsonrpc: '2.0', id, method, params: { ...params, _meta: ENVELOPE } },
@@ -26,8 +26,8 @@ export function modernRequest(id: number, token: string, method: string, params:
 }
 
 /**
- * A client over HTTP that costs next to nothing, as the one over stdio does: Node's own takes longer over a request than a
- * hub. Connections are kept; answers in one piece are all it understands.
+ * HTTP client with little overhead: Node's own client takes longer for a request than the hub. Keeps connections open.
+ * Understands only answers in one piece.
  */
 export class HttpCaller implements Caller {
   private readonly idle: Socket[] = [];

@@ -1,7 +1,7 @@
 import { interruption } from '../interruption.ts';
 import type { Samples } from '../measure.ts';
 
-/** Whoever can be asked something, over whatever way. */
+/** A client with any transport. */
 export interface Caller {
   request(method: string, params: Record<string, unknown>): Promise<unknown>;
 }
@@ -10,7 +10,7 @@ interface Said {
   content?: { text?: string }[];
 }
 
-/** Calls a tool that says its nonce again, and believes nothing else to be an answer. Milliseconds. */
+/** Calls a tool that must return its nonce, and throws for any other answer. Returns milliseconds. */
 export async function callEcho(caller: Caller, tool: string, nonce: string): Promise<number> {
   const start = performance.now();
   const result = (await caller.request('tools/call', { name: tool, arguments: { nonce } })) as Said;
@@ -35,6 +35,6 @@ export async function load(
   return took;
 }
 
-/** The nearest rank: a value that was really measured. */
+/** Percentile by nearest rank, which is always a measured value. */
 export const percentile = (samples: Samples, share: number): number =>
   samples.toSorted((a, b) => a - b)[Math.ceil(samples.length * share) - 1]!;

@@ -13,19 +13,18 @@ interface ClientPorts extends Omit<CallerPorts, 'isUsers'> {
   clock: Clock;
 }
 
-/** Identifies clients, and decides which clients of a later version may replace this hub by their own. */
+/** Identifies clients, and decides which clients with a later version may replace this hub with their own. */
 export class Clients {
-  /** Facts that identify a caller. */
   readonly identities: CallerPorts;
   private readonly ports: ClientPorts;
   private readonly proofs: ReturnType<typeof createProcessProofs>;
   private readonly startedByUser = createStartedByUser();
-  /** Determined once per connection. */
+  /** Cached, because a caller is determined once per connection. */
   private readonly callers = new WeakMap<Handshake, Caller>();
   private readonly possibleSuccessors = new WeakSet<Handshake>();
-  /** Newer clients that are connected and can take over. */
+  /** Connected clients with a newer version that may replace this hub. */
   private readonly successors = new Set<Handshake>();
-  /** Start of the first run that this hub knows, on the monotonic clock. */
+  /** Start time of the first run that this hub knows, on the monotonic clock. */
   private firstRunAt = Number.POSITIVE_INFINITY;
 
   constructor(ports: ClientPorts) {
@@ -42,7 +41,10 @@ export class Clients {
     return this.firstRunAt < Number.POSITIVE_INFINITY;
   }
 
-  /** A start in the future was stored before the clock was set back. Its age is unknown, so no process counts as older. */
+  /**
+   * A start time in the future was stored before the clock was set back. The age of that run is unknown, so no
+   * process counts as older than it.
+   */
   runBegan(at: number): void {
     const { clock } = this.ports;
     const began = at > clock.now() ? Number.NEGATIVE_INFINITY : monotonicOf(clock, at);
@@ -50,12 +52,13 @@ export class Clients {
   }
 
   /**
-   * Identifies the client of a handshake: a run or the user, and whether it is certainly the user with a later version. Where
-   * the system allows it, every client has to prove which process it is.
+   * Identifies the client of a handshake: whether it is a run or the user, and whether it is certainly the user with
+   * a later version. Where the system allows it, every client has to prove which process it is.
    */
   async identify(handshake: Handshake, ask: (file: string) => void): Promise<Caller> {
     const isLater = handshake.startsHub === true && isNewer(handshake.version, this.ports.version);
-    // Also while no run is running: an earlier run may have left a process behind.
+    // Clients have to prove their process even while no run is running, because an earlier run may have left a
+    // process behind.
     const proven = canProveProcesses ? await this.proofs.processOf(handshake.pid, ask) : handshake.pid;
     const pid = proven ?? handshake.pid;
     const caller = await callerOfHandshake({ ...handshake, pid }, this.identities, proven !== null);
@@ -65,25 +68,25 @@ export class Clients {
     return caller;
   }
 
-  /** Only for a client that `identify` accepted. */
+  /** Call this only for a client that `identify` accepted. */
   callerOf(handshake: Handshake): Caller {
     return this.callers.get(handshake)!;
   }
 
-  /** False when the client is not proven to be the user's. */
+  /** Returns false when the client is not proven to be the user's. */
   welcomeSuccessor(handshake: Handshake): boolean {
     if (!this.possibleSuccessors.has(handshake)) return false;
     this.successors.add(handshake);
     return true;
   }
 
-  /** Whether another successor is connected. */
+  /** Returns whether another successor is still connected. */
   dropSuccessor(handshake: Handshake): boolean {
     this.successors.delete(handshake);
     return this.successors.size > 0;
   }
 
-  /** Version that will replace this hub. */
+  /** Version of the newer client that will replace this hub. */
   get successor(): string | null {
     return [...this.successors][0]?.version ?? null;
   }
@@ -92,7 +95,7 @@ export class Clients {
     return !this.hasKnownRuns || (canProveProcesses && (await this.isOlderThanRuns(pid)));
   }
 
-  /** The system reports start times of processes by the wall clock as it is set now. */
+  /** The operating system derives start times of processes from the current setting of the wall clock. */
   private isOlderThanRuns(pid: number): Promise<boolean> {
     return this.startedByUser(pid, wallTimeOf(this.ports.clock, this.firstRunAt));
   }

@@ -15,7 +15,7 @@ import { createMcpConfigs } from '../workspace/gateway/mcp-configs.ts';
 import type { HubHome } from './open-home.ts';
 
 interface GatewayPorts {
-  /** The run, if it is running. */
+  /** The run with this id, or null if it is not running. */
   current(id: RunId): Run | null;
   /** Ids of all roles of the run's workspace. */
   rolesOf(run: Run): Promise<readonly string[]>;
@@ -73,18 +73,24 @@ export function openGateway({ home, version, clock, store, files, log }: HubHome
     gateway,
     configs,
     audit,
-    /** A new mark for the environment of a program that is not an agent, so that a later hub of this home can find and end it. */
+    /**
+     * A new mark for the environment of a program that is not an agent. A later hub of this home uses the mark to
+     * find and end the program.
+     */
     nextTag: () => tags.next(),
     viewOf(id: RunId): GatewayView | null {
       const run = ports.current(id);
       return run && gateway.viewOf(run);
     },
-    /** Settles when the servers of these runs are known, so that an agent's first request finds them. */
+    /**
+     * Settles when the MCP servers of these runs are known, so that the list is complete for an agent's first
+     * request.
+     */
     async prepare(runs: Run[]): Promise<void> {
       await Promise.all(runs.map(run => !hasOwnServers(run) && configs.of(run.workspace)));
       for (const run of runs) gateway.prepare(run);
     },
-    /** Ends the servers of a hub of this home that was killed. Never rejects. */
+    /** Ends the MCP servers that a killed hub of this home left behind. Never rejects. */
     async sweep(): Promise<void> {
       try {
         for (const { pid, command } of await sweepServices(table, tag => tags.isLeftBehind(tag)))

@@ -15,34 +15,44 @@ export interface HttpPeerPorts {
   rooms: Pick<Rooms, 'runBehind'>;
 }
 
-/** The run that sent a request. `isProven`: known by more than a mark in its environment. */
+/** The run that sent a request. `isProven` is true when more than a mark in the environment identifies the run. */
 export interface AskingRun {
   run: Run;
   isProven: boolean;
 }
 
 type Peer =
-  /** The system cannot tell. */
+  /** The operating system cannot identify the other process. */
   | { kind: 'anyone' }
   /** The connection was closed before it could be inspected. */
   | { kind: 'gone' }
-  /** The process hides its descriptors. */
+  /** The process hides its file descriptors. */
   | { kind: 'hidden' }
-  /** The proxy process, for an agent in a room of its own. Null: of no run that is known. */
+  /** Proxy process of a sandboxed agent. `runId` is null when the sandbox belongs to no known run. */
   | { kind: 'room'; runId: string | null }
-  | { kind: 'process'; pid: number; around: AskingRun | null };
+  | { kind: 'process'; pid: number; around: AskingRun | null; isUsers: () => Promise<boolean> };
+
+interface OwnProcess {
+  found: Awaited<ReturnType<CallerPorts['runOfProcess']>>;
+  isUsers(): Promise<boolean>;
+}
 
 /** Finds the process at the other end of an HTTP connection, once per connection. */
 export class HttpPeers {
   private readonly ports: HttpPeerPorts;
   private readonly holders = createSocketHolders();
   private readonly known = new WeakMap<Socket, Promise<Peer>>();
+  /** Processes that are being looked up: a program often opens many connections at once. */
+  private readonly inLookup = new Map<number, Promise<OwnProcess>>();
 
   constructor(ports: HttpPeerPorts) {
     this.ports = ports;
   }
 
-  /** For the user's token: null, the user, unless a process inside a run shows it; then that run. */
+  /**
+   * Checks who sent the user's token. Null means the user. If a process inside a run sent the token, the result is
+   * that run.
+   */
   async withUserToken(socket: Socket): Promise<AskingRun | Refusal | null> {
     const peer = await this.of(socket);
     if (peer.kind === 'process') return peer.around;
@@ -51,16 +61,21 @@ export class HttpPeers {
     return isUncertain ? UNKNOWN_PROCESS : null;
   }
 
-  /** For a run's token: that run, if a process below its wrapper or one of the user's shows it. */
+  /**
+   * Checks who sent a run's token. Only a process below the run's wrapper, or one of the user's processes, may use
+   * it.
+   */
   async withRunToken(socket: Socket, run: Run): Promise<AskingRun | Refusal> {
     const peer = await this.of(socket);
     if (peer.kind === 'anyone') return { run, isProven: true };
     if (peer.kind === 'room') return peer.runId === run.id ? { run, isProven: true } : OTHER_RUN;
     if (peer.kind !== 'process') return UNKNOWN_PROCESS;
-    const { around, pid } = peer;
+    const { around, pid, isUsers } = peer;
+    // The hub itself forwards requests of agents on other machines.
+    if (pid === process.pid && run.options.machine !== null) return { run, isProven: true };
     if (around && around.run.id !== run.id) return OTHER_RUN;
-    // A mark alone does not count: a sibling can copy it together with the token.
-    if (around?.isProven || (await this.ports.identities.isUsers(pid))) return { run, isProven: true };
+    // A mark in the environment is no proof: another agent can copy both the mark and the token.
+    if (around?.isProven || (await isUsers())) return { run, isProven: true };
     return OTHER_RUN;
   }
 
@@ -76,13 +91,26 @@ export class HttpPeers {
     if (peer === null) return { kind: 'gone' };
     const pid = this.holders.holderOf(peer.inode);
     if (pid === null) return { kind: 'hidden' };
-    const found = await this.ports.identities.runOfProcess(pid);
-    // A process of a run is that, whatever socket it serves.
+    const { found, isUsers } = await this.lookUp(pid);
+    // A process that belongs to a run counts as that run, even if it serves a sandbox's socket.
     const roomOf = found ? undefined : await this.ports.rooms.runBehind(pid, socket.remotePort ?? 0);
     if (roomOf !== undefined) return { kind: 'room', runId: roomOf };
     const id = RunId.safeParse(found?.runId);
     const run = id.success ? await this.ports.identities.run(id.data) : null;
-    return { kind: 'process', pid, around: run && { run, isProven: found!.isProven } };
+    return { kind: 'process', pid, around: run && { run, isProven: found!.isProven }, isUsers };
+  }
+
+  private lookUp(pid: number): Promise<OwnProcess> {
+    const { identities } = this.ports;
+    const known = this.inLookup.get(pid);
+    if (known) return known;
+    let users: Promise<boolean> | null = null;
+    const isUsers = () => (users ??= identities.isUsers(pid));
+    const lookup = identities.runOfProcess(pid).then(found => ({ found, isUsers }));
+    this.inLookup.set(pid, lookup);
+    const forget = () => this.inLookup.delete(pid);
+    lookup.then(forget, forget);
+    return lookup;
   }
 
   private anyAgentHides(): boolean {

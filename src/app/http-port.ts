@@ -20,10 +20,10 @@ import { type LazyWebUi, lazyWebUi } from './web-parts.ts';
 export interface HttpPortOptions {
   services: UserServices;
   version: string;
-  /** Port that the user set; null: the last one, or the default. */
+  /** Port that the user set. Null means the last used port, or the default. */
   port: number | null;
   tokenFile: string;
-  /** Environment of the terminal that opened the web UI: a browser has none. */
+  /** Environment of the terminal that opened the web UI, because a browser has no environment. */
   webEnvironment(): Record<string, string>;
   /** The folder of the bundled programs. */
   programs: string;
@@ -33,7 +33,7 @@ export interface HttpPortOptions {
   notices: EndNotices;
   teamUpdates: TeamUpdates;
   serversOf: McpFaceOptions['serversOf'];
-  /** Metrics as Prometheus reads them. */
+  /** Metrics in Prometheus text format. */
   metrics(): Promise<string>;
   onInFlight(change: number): void;
   /** Called with the number of requests that are being answered, including open streams. */
@@ -42,7 +42,7 @@ export interface HttpPortOptions {
 }
 
 const DEFAULT_PORT = 3001;
-/** Each client of the older revisions has one; agents have few, the user may have many. */
+/** Each client of an older MCP revision has one session. Agents have few, the user may have many. */
 const MAX_SESSIONS = { ofRun: 16, ofUser: 64 };
 
 type Asking = Pick<McpFaceOptions, 'caller' | 'toolsets'>;
@@ -61,17 +61,17 @@ export class HttpPort {
     this.options = options;
   }
 
-  /** Null until it is open. */
+  /** Null until the port is open. */
   get url(): string | null {
     return this.address;
   }
 
-  /** MCP sessions that are open. */
+  /** Number of open MCP sessions. */
   get sessions(): number {
     return this.handler?.sessions() ?? 0;
   }
 
-  /** Origin of the web UI; null until the port is open. */
+  /** Origin of the web UI. Null until the port is open. */
   get web(): string | null {
     return this.webOrigin;
   }
@@ -92,19 +92,19 @@ export class HttpPort {
     await this.opening;
   }
 
-  /** A port that is not open yet stays closed. */
+  /** Closes the port if it is open, and keeps it from being opened later. */
   async close(): Promise<void> {
     this.opening ??= Promise.resolve(null);
     await (await this.opening)?.close();
   }
 
-  /** A run has ended: its token becomes invalid, and what was opened with it is closed. */
+  /** Invalidates the token of an ended run and closes everything that was opened with it. */
   async endSessions(runId: RunId): Promise<void> {
     this.callers.delete(runId);
     await this.handler?.endSessions(runId);
   }
 
-  /** Notifies a run's clients of a changed list. */
+  /** Notifies a run's clients that a list has changed. */
   tell(runId: RunId, what: ListName): void {
     if (this.handler) notifyListChanged(what, this.handler.of(runId));
   }
@@ -160,7 +160,8 @@ export class HttpPort {
     notices.join(mcp.of(''));
     const webUi = lazyWebUi({
       ...{ services, version, programs, onInFlight, log },
-      // An agent can read the browser's command line, which has the key.
+      // An agent can read the browser's command line, which contains the key, so the peer must not be an agent's
+      // process.
       isOwnPeer: async socket => (await isOwnPeer(socket)) && (await peers.withUserToken(socket)) === null,
       sessions: {
         open: host => sessions.open(host),
@@ -179,7 +180,8 @@ export class HttpPort {
         const host = request.headers.host!;
         const session = isApi(request) ? sessions.admit(token, host) : null;
         if (session !== null) sessionOf.set(request, session);
-        // Tokens that outlive this hub are for programs, which use an address of the port. No browser needs one.
+        // Tokens that outlive this hub are for programs, which address the port by IP. A browser never needs such a
+        // token.
         if (session === null && !hosts.isAddress(host)) return false;
         const run = session === null ? bearerOf(identities.liveRuns(), token) : null;
         const isUsers = session !== null || bearerOf(user, token) !== null;
@@ -217,20 +219,19 @@ export class HttpPort {
     this.address = `http://127.0.0.1:${http.port}/mcp`;
     this.webOrigin = `http://${http.hosts.web}`;
     this.webUi = webUi;
-    // The next hub takes the same port, so that clients' configurations stay valid.
+    // The next hub opens the same port, so that clients' configurations stay valid.
     if (http.port !== stored) await services.store.setSetting('http.port', String(http.port));
     return http;
   }
 }
 
-/** The web UI uses only the REST API. */
 const isApi = ({ url }: IncomingMessage): boolean => url!.startsWith('/api/');
 
-/** A request that stays open for notifications, of a legacy or a modern client. */
+/** True for a request that stays open for notifications, from a client of the older or the current MCP revision. */
 const listens = ({ method, headers }: IncomingMessage): boolean =>
   method === 'GET' || headers['mcp-method'] === 'subscriptions/listen';
 
-/** A request has no folder and no environment of its own: it names the workspace, and agents get the saved environment. */
+/** An HTTP request has no folder and no environment: it names the workspace, and agents get the saved environment. */
 function userOverHttp({ headersDistinct }: IncomingMessage): Caller {
   const { 'squad-workspace': workspaces = [], 'squad-client': clients = [] } = headersDistinct;
   if (workspaces.length > 1)
@@ -239,7 +240,7 @@ function userOverHttp({ headersDistinct }: IncomingMessage): Caller {
     });
   const [client = ''] = clients;
   return {
-    // That name is reserved for terminals on the socket.
+    // The name "terminal" is reserved for terminals on the hub's socket.
     client: client.trim() === 'terminal' ? 'client terminal' : CLIENT_NAME.test(client) ? client : null,
     cwd: null,
     workspace: workspaces[0] === undefined ? null : workspaceIn(workspaces[0]),
@@ -250,7 +251,7 @@ function userOverHttp({ headersDistinct }: IncomingMessage): Caller {
 
 const CLIENT_NAME = /^[\w][\w .-]{0,39}$/;
 
-/** A browser can send characters beyond ASCII in a header only encoded. */
+/** Browsers send characters beyond ASCII in a header only percent-encoded. */
 function workspaceIn(header: string): string {
   const encoded = /^utf-8''(.*)$/is.exec(header)?.[1];
   // Node decodes headers as Latin-1.

@@ -6,6 +6,7 @@ import { SettingsInForce } from '../core/settings/hub-settings.ts';
 import { Log } from '../hub/log.ts';
 import { acquireHubLock, forgetHub, recordHub } from '../hub/startup.ts';
 import { ownFolder, socketPath } from '../link/home.ts';
+import { homeId } from '../link/home-id.ts';
 import { isBound, lockPath, otherHub } from '../link/hub-record.ts';
 import { replaceFile } from '../link/replace-file.ts';
 import { hubEnvironment } from '../link/start-hub.ts';
@@ -16,31 +17,38 @@ import type { RunId } from '../schema/ids.ts';
 import { describeRestored } from '../schema/run-text.ts';
 import { CommitMark } from '../store/commit-mark.ts';
 import { openCheckedStore } from '../store/open.ts';
+import { nameOfDatabase } from '../store/postgres/url.ts';
 import { takeLock } from '../store/sqlite/lock.ts';
 
 export interface HubOptions {
   home: string;
-  /** Replaced by the user's last one if an agent's command starts the hub. */
+  /**
+   * Environment of the hub. If an agent's command starts the hub, the environment of the user's last hub is used
+   * instead.
+   */
   env: Record<string, string | undefined>;
   version: string;
   /** The folder of the bundled programs. */
   programs: string;
   /** Warnings about the start, for `squad hub status`. */
   warnings?: string[];
-  /** Process that started this one (default: the parent). */
+  /** Process that started this hub (default: the parent process). */
   startedBy?: number;
-  /** Called between two steps that belong together in git and the database, so that tests can end the hub there. */
+  /** Called between two steps that must both happen, in git and in the database. Tests end the hub there. */
   checkpoint?(name: string): void;
 }
 
 export type HubHome = NonNullable<Awaited<ReturnType<typeof openHome>>>;
 
-/** Phase 1: takes the lock of a home and opens its files and its database. Null when another hub already has this home. */
+/**
+ * Phase 1: takes the lock of a home, then opens its files and its database. Null when another hub already has this
+ * home.
+ */
 export async function openHome(options: HubOptions) {
   const { home, env, version, programs, startedBy = process.ppid, checkpoint = () => {} } = options;
   ownFolder(home);
   const socket = socketPath(home);
-  // Another hub counts even if its lock file was removed: it restores that file.
+  // A running hub counts even if its lock file was removed, because that hub restores the file.
   const takeFreeLock = () => (otherHub(home) === null && !isBound(socket) ? takeLock(lockPath(home)) : null);
   const taken = await acquireHubLock(takeFreeLock, socket);
   if (!taken) return null;
@@ -57,11 +65,14 @@ export async function openHome(options: HubOptions) {
     return true;
   };
   writeRecord();
-  const database = env.MCP_DATABASE_PATH || join(home, 'squad.db');
+  const url = env.SQUAD_DATABASE_URL || null;
+  const file = env.MCP_DATABASE_PATH || join(home, 'squad.db');
+  const database = url === null ? file : nameOfDatabase(url);
   const files = createRunFiles<RunId>({ runsDir, chatsDir: join(home, 'chats') });
   const damaged = Promise.withResolvers<void>();
   const opened = await openCheckedStore({
-    ...{ file: database, version },
+    ...{ database: url ?? file, version },
+    ...(url !== null && { home: { id: homeId(home), home } }),
     mark: new CommitMark(join(runsDir, '.database.json')),
     source: recordedRuns(files),
     onRestore: why => warn(`${why}; restoring runs from their folders`),
@@ -113,20 +124,20 @@ const SavedEnvironment = z.record(z.string(), z.string());
 interface Start {
   home: string;
   env: Record<string, string | undefined>;
-  /** Process that started this hub. */
   startedBy: number;
   runOfProcess: RunOfProcess;
 }
 
 /**
- * Gives this hub the environment of the last hub that the user started, if a run's command has started it. Otherwise an agent
- * would choose the database, the port and the PATH of the user's hub. The environment of a user's hub is saved for that.
+ * Gives this hub the environment of the last hub that the user started, if a run's command has started this one.
+ * Otherwise an agent would choose the database, the port and the PATH of the user's hub. The environment of each hub
+ * that the user starts is saved for this purpose.
  */
 async function takeStartEnvironment({ home, env, startedBy, runOfProcess }: Start): Promise<void> {
   const file = join(home, ENVIRONMENT_FILE);
   const saved = savedIn(file);
   const run = await runOfProcess(startedBy);
-  // A starter that has already ended, such as a command with a timeout, may have been an agent's.
+  // A starter that has already ended, such as a command with a timeout, may have been a process of an agent.
   if (run === null && process.ppid === startedBy) {
     const own = JSON.stringify(hubEnvironment(env));
     if (JSON.stringify(saved) !== own) save(file, own);
@@ -141,11 +152,11 @@ function save(file: string, text: string): void {
   try {
     replaceFile(file, text, 0o600);
   } catch {
-    // A full disk: the previous file stays. Starting is more important.
+    // On a full disk the previous file stays. Starting the hub is more important than saving its environment.
   }
 }
 
-/** Null when there is no usable file. */
+/** Null when the environment file is missing or unusable. */
 function savedIn(file: string): Record<string, string> | null {
   try {
     return SavedEnvironment.parse(JSON.parse(readFileSync(file, 'utf8')));

@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.ts';
 import type { RunEndpoint } from '../core/ports/engine.ts';
 import type { RunFiles } from '../core/ports/run-files.ts';
 import type { Store } from '../core/ports/store.ts';
-import type { TurnRef } from '../core/ports/turns.ts';
+import type { Command, TurnRef } from '../core/ports/turns.ts';
 import type { WorktreeRemains, Worktrees } from '../core/ports/worktrees.ts';
 import { hashOf, mintToken } from '../hub/token.ts';
 import { IDENTITY_FILE, parseIdentity } from '../link/identity-file.ts';
@@ -18,9 +18,11 @@ interface FolderPorts {
   store: Store;
   files: RunFiles;
   worktrees: Worktrees;
+  /** Sends the work tree of a run to its machine. */
+  send(run: Run, worktree: Worktree, signal: AbortSignal): Promise<string | null>;
 }
 
-/** More than any task has. */
+/** Higher than the number of reviews of any task. */
 const ALL_REVIEWS = 10_000;
 
 /**
@@ -29,26 +31,41 @@ const ALL_REVIEWS = 10_000;
  */
 export const createPrepareFolder =
   (ports: FolderPorts) =>
-  async (run: Run, env: Record<string, string>, signal: AbortSignal): Promise<string[]> => {
+  async (
+    run: Run,
+    env: Record<string, string>,
+    signal: AbortSignal,
+    inSandbox: (command: Command, cwd: string) => Promise<Command>,
+  ): Promise<string[]> => {
     const { clock, store, files, worktrees } = ports;
     const { id, squadId, worktree, workspace, options } = run;
     if (!worktree) {
-      checkFolder(run.directory);
+      if (options.machine === null) checkFolder(run.directory);
       return [];
     }
     const left = isContinued(run, worktree) ? await worktrees.remains(worktree) : null;
     const restoredAt =
       left && !left.isThere && left.tip === null ? await restoreBranch(run, worktree, ports) : null;
     const logFile = files.path({ runId: id, number: 1 }, 'setup.log');
-    const setup = options.setup && { ...options.setup, source: workspace, env, logFile };
+    const isHere = options.machine === null;
+    const confine =
+      options.sandbox.level === 'off' ? null : (command: Command) => inSandbox(command, worktree.workspace);
+    const setup = isHere
+      ? options.setup && { ...options.setup, source: workspace, env, logFile, confine }
+      : null;
     const { made } = await worktrees.ensure(worktree, setup, signal, run.directory);
+    const kept = isHere ? null : await ports.send(run, worktree, signal);
+    if (kept !== null && !run.notes.includes(kept)) run.notes.push(kept);
     if (!made) return [];
     const body = { type: 'worktree.made' as const, path: worktree.path, branch: worktree.branch };
     await store.commit({ events: [{ at: clock.now(), runId: id, squadId, body }] });
     return left ? [recreationNote(worktree, left, restoredAt)] : [];
   };
 
-/** The run may have waited for long since its folder was checked. Synchronous, as the start there is in the next moment. */
+/**
+ * The run may have waited long since its folder was last checked. Synchronous, so that the agent starts right after
+ * the check.
+ */
 function checkFolder(directory: string): void {
   const found = statOf(directory);
   if (typeof found === 'object' && found.isDirectory()) return;
@@ -71,10 +88,13 @@ function statOf(path: string): Stats | string {
   }
 }
 
-/** Whether an agent has used the work tree before: in an earlier turn, or for the run that this one replies to. */
+/** Whether an agent has used the work tree before, in an earlier turn or in the run that this run replies to. */
 const isContinued = ({ id, turn }: Run, { path }: Worktree): boolean => turn > 1 || basename(path) !== id;
 
-/** A missing branch is restored at the commit that was reviewed last, never at its start as if nothing had been done. */
+/**
+ * Restores a missing branch at the commit that was reviewed last. Restoring it at its start would silently discard
+ * the work.
+ */
 async function restoreBranch(
   run: Run,
   worktree: Worktree,
@@ -94,7 +114,10 @@ async function restoreBranch(
   );
 }
 
-/** Squad removes a branch without commits together with its work tree; then the start of the branch is all of it. */
+/**
+ * Whether Squad itself removed the branch. It removes a branch without commits together with its work tree, so
+ * nothing is lost by starting the branch again.
+ */
 async function wasDropped({ lineageId }: Run, { path }: Worktree, store: Store): Promise<boolean> {
   for (const { id, worktree } of await store.runs({ lineageId, hasWorktree: true, limit: ALL_REVIEWS })) {
     if (worktree?.path !== path) continue;
@@ -125,13 +148,13 @@ interface RunEndpointPorts {
   programs: string;
   files: RunFiles;
   store: Store;
-  /** The hub's HTTP address; null when the port could not be opened. */
+  /** The hub's HTTP address. Null when the port could not be opened. */
   url(): Promise<string | null>;
 }
 
 /**
- * Creates a new identity for each turn, and says where the agent finds Squad. The hash is stored with the start of the turn;
- * until then a later hub reads it from the file.
+ * Creates a new token for each turn, and returns the address where the agent reaches Squad. The token's hash is
+ * stored with the start of the turn. Until then a later hub reads the hash from the file.
  */
 export async function endpointOf(
   run: Run,
@@ -147,7 +170,7 @@ export async function endpointOf(
   return { url, token, relay: { command: process.execPath, args } };
 }
 
-/** For runs whose start an earlier hub could not record before it died. */
+/** Restores the tokens of runs whose start an earlier hub could not store before it died. */
 export async function restoreTokens(
   runs: Run[],
   { files, store }: Pick<RunEndpointPorts, 'files' | 'store'>,

@@ -6,28 +6,32 @@ import type { RunParts } from './wire-runs.ts';
 import type { ViewParts } from './wire-views.ts';
 
 const STOP_TIMEOUT_MS = 10_000;
-/** The call that found the damage is answered first. */
+/**
+ * Delay before the hub stops because of a damaged database, so that the call that found the damage is answered first.
+ */
 const DAMAGE_STOP_DELAY_MS = 100;
-/** The client that started this hub waits for an answer, and loading HTTP takes longer than giving it. */
+/**
+ * Delay before HTTP is loaded. The client that started this hub waits for an answer, and loading HTTP takes longer
+ * than answering.
+ */
 const HTTP_DELAY_MS = 60;
 
 export interface RunningHub {
   /** Settles when the hub has closed everything. */
   stop(reason: string): Promise<void>;
-  /** Settles after a stop: false when it took too long. */
+  /** Settles after a stop. False means that the stop took too long. */
   ended: Promise<boolean>;
-  /** Logs an error that nobody caught. */
   reportBug(error: unknown): void;
 }
 
 export interface HubStop extends RunningHub {
-  /** Calls back when a stop begins; at once if it has begun. */
+  /** Calls `close` when the hub begins to stop, or at once if it is already stopping. */
   onStop(close: () => void): void;
 }
 
 export function createStop(parts: HubHome, runs: RunParts, views: ViewParts): HubStop {
   const { log, warn } = parts;
-  const { runner, traces, reviews, inbox, team, hooks, servers, clients, telemetry, rooms } = runs;
+  const { runner, traces, reviews, inbox, team, hooks, servers, clients, telemetry, rooms, machines } = runs;
   const { server, http, subagents, asking, teamUpdates, lifetime, stopped } = views;
   const stopping = new AbortController();
   const ended = Promise.withResolvers<boolean>();
@@ -36,14 +40,16 @@ export function createStop(parts: HubHome, runs: RunParts, views: ViewParts): Hu
   async function stop(reason: string): Promise<void> {
     log.write('info', `Hub ${process.pid} stops: ${reason}`);
     stopping.abort();
-    // A hub that does not end would keep the next one out.
+    // A hub that never ends would keep the next hub from starting.
     const tooLate = setTimeout(() => ended.resolve(false), STOP_TIMEOUT_MS).unref();
-    // Without waiting where nobody is busy: the newer hub is to answer a newer client whose handshake was just accepted.
+    // Waits only if a subagent is busy. Otherwise the hub stops at once, because a newer client has just connected and
+    // waits for the newer hub.
     if (subagents.isBusy) await subagents.close();
     if (asking.count > 0) await asking.end();
     await Promise.all([server.close(clients.successor === null ? 'stop' : 'handover'), http.close()]);
     lifetime.close();
     runner.close();
+    machines.close();
     rooms.close();
     traces.close();
     await Promise.all([reviews.close(), inbox.close()]);
@@ -72,7 +78,10 @@ export function createStop(parts: HubHome, runs: RunParts, views: ViewParts): Hu
   };
 }
 
-/** Phase 4: opens the socket, then starts waiting runs once recovery is done. Clients that connect before are not served until then. */
+/**
+ * Phase 4: opens the socket, then starts waiting runs once recovery is done. Clients that connect before that are
+ * served after it.
+ */
 export async function serveHub(
   parts: HubHome,
   { runner, servers, traces, sessions, rooms }: RunParts,
@@ -96,7 +105,7 @@ export async function serveHub(
   log.write('info', `Hub ${version} started, pid ${process.pid}`);
   for (const warning of parts.warnings) log.write('warning', warning);
   const { counts, lostCalls } = await recovered.catch(async thrown => {
-    // Clients that connected meanwhile are notified first.
+    // Clients that connected during the recovery are notified first.
     await new Promise(settle => setImmediate(settle));
     await server.close('stop');
     throw thrown;
@@ -116,7 +125,7 @@ export async function serveHub(
   );
   later(HTTP_DELAY_MS, () => {
     void http.open();
-    // The agents of an earlier hub may be in rooms.
+    // Agents of an earlier hub may still run in sandboxes.
     void rooms.attach();
     const lostEnds = lostCalls.map(({ id }) => runner.untilEnded(id, stopped.signal));
     lostCallsGone.resolve(Promise.all([servers.sweep(), ...lostEnds]));

@@ -14,11 +14,11 @@ import { serveStream } from '../wire/stream/serve-stream.ts';
 
 export type ListName = 'tools' | 'resources' | 'prompts';
 
-/** Agents on the hub's socket, by run. */
+/** MCP clients of agents on the hub's socket, by run. */
 export class RunAudiences {
   private readonly present = new Map<RunId, Set<Audience>>();
 
-  /** Returns how to leave. */
+  /** Returns a function that unsubscribes. */
   join(runId: RunId, audience: Audience): () => void {
     const here = this.present.get(runId) ?? new Set();
     this.present.set(runId, here.add(audience));
@@ -39,7 +39,7 @@ export function notifyListChanged(what: ListName, { notices }: Audience): void {
   else notices.promptsChanged();
 }
 
-/** Notifies an audience of changes to its workspace's team. Returns how to leave. */
+/** Notifies an MCP client of changes to its workspace's team. Returns a function that unsubscribes. */
 export function followTeam(
   updates: TeamUpdates,
   workspaces: Workspaces,
@@ -53,7 +53,7 @@ export function followTeam(
     ({ root }) => {
       if (!isGone) leave = updates.join(root, member, audience);
     },
-    // A workspace that cannot be opened has no changes; requests about it fail with the reason.
+    // A workspace that cannot be opened has no changes. Requests about it fail with the reason.
     () => {},
   );
   return () => {
@@ -102,7 +102,7 @@ export async function serveMcp(
     onInFlight,
     onError: ports.debug,
   });
-  // Only the user's clients are notified of ends; everybody is notified of changes to the team.
+  // Only the user's clients are notified when runs end. Every client is notified of changes to the team.
   const leave = caller.parent ? () => {} : notices.join(stream);
   const leaveRun = caller.parent ? audiences.join(caller.parent.id, stream) : () => {};
   let leaveTeam = followTeam(teamUpdates, workspaces, caller, stream, stream);
@@ -126,7 +126,7 @@ export async function serveTerminal(
     caller,
     onInFlight: (change, isFollowing) => {
       connection.calls += change;
-      // A newer hub must not wait for a terminal that follows events, maybe for days.
+      // A newer hub must not wait for a terminal that follows events, because it may do so for days.
       if (!isFollowing) onInFlight(change);
     },
   });
@@ -134,7 +134,7 @@ export async function serveTerminal(
 
 const MAX_NAMED = 5;
 
-/** Runs of the caller's workspace that were created since then, for a client whose call was lost with the hub. */
+/** Runs of the caller's workspace that were created since `at`, for a client whose call was lost when the hub died. */
 export async function startedSince(at: number, caller: Caller, services: Services): Promise<string[]> {
   const workspace = await services.workspaces.root(caller).catch(() => null);
   if (workspace === null) return [];

@@ -16,13 +16,19 @@ import type { Subagent } from '../schema/subagent.ts';
 import { serveStream } from '../wire/stream/serve-stream.ts';
 import { readSubagent } from '../workspace/subagents/subagent-file.ts';
 
-/** From the end of a client's input to the end of its connection, in addition to the grace time of agents: their servers have to end too. */
+/**
+ * Time between the end of a client's input and the end of its connection, in addition to the grace time of agents.
+ * The agents' MCP servers have to end in this time too.
+ */
 const STOP_TIMEOUT_MS = 10_000;
-/** The same while the hub stops, which has little time. */
+/** Shorter limit while the hub stops, because a stopping hub has little time. */
 const HUB_STOP_TIMEOUT_MS = 8_000;
-/** Last line to a client that has ended: it distinguishes this end of the connection from a killed hub. */
+/**
+ * Last line that the hub sends to a client that has ended. Without this line the client knows that the hub was
+ * killed.
+ */
 const DONE = `${JSON.stringify({ squad: 1, bye: 'done', idle: true } satisfies Bye)}\n`;
-/** No chain of parents is longer, except for a loop in a damaged database. */
+/** Limit for following parents. Only a loop in a damaged database can be longer. */
 const MAX_PARENTS = 100;
 
 export interface SubagentViewPorts {
@@ -30,22 +36,22 @@ export interface SubagentViewPorts {
   version: string;
   workspaces: Workspaces;
   traces: Pick<Traces, 'on'>;
-  /** Also a run that has ended. */
+  /** Also returns runs that have ended. */
   run(id: RunId): Promise<Run | null>;
-  /** Settles when the servers of an ended run are gone. */
+  /** Settles when the MCP servers of an ended run have ended. */
   serversGone(id: RunId): Promise<void>;
-  /** Settles when the calls of a killed hub are gone, with everything they started. */
+  /** Settles when the subagent calls of a killed hub have ended, with everything that they started. */
   lostGone: Promise<unknown>;
   onInFlight(change: number): void;
   debug(error: unknown): void;
 }
 
-/** MCP clients that see one tool, which a file defines. */
+/** Serves MCP clients that see a single tool, which a subagent file defines. */
 export class SubagentViews {
   private readonly ports: SubagentViewPorts;
   private readonly subagents = new WeakMap<Handshake, Subagent>();
   private readonly stopping = new AbortController();
-  /** With the calls whose processes have not all ended, answered or cancelled ones included. */
+  /** Calls of each connection whose processes have not all ended, including answered and cancelled calls. */
   private readonly connections = new Map<Connection, Set<Promise<unknown>>>();
   private onChange = () => {};
 
@@ -53,11 +59,15 @@ export class SubagentViews {
     this.ports = ports;
   }
 
-  /** Reads the file; what it says then applies for the whole connection. Throws errors in the file and returns warnings. */
+  /**
+   * Reads the subagent file. Its content applies for the whole connection. Throws if the file has errors, and returns
+   * warnings.
+   */
   async prepare(handshake: Handshake, caller: Caller): Promise<string[]> {
     const { config } = handshake;
     if (config === undefined) throw new SquadError('INVALID_INPUT', 'The handshake names no subagent file');
-    // Before reading: a caller without permission learns nothing about the file.
+    // The permission is checked before the file is read, so that a caller without permission learns nothing about the
+    // file.
     const subject = subjectOf({ services: this.ports.services(), caller });
     if (!allowed(subject, RUN_SUBAGENT)) throw notAllowed(subject, RUN_SUBAGENT);
     const env = await this.ports.workspaces.environment(caller);
@@ -93,7 +103,7 @@ export class SubagentViews {
     this.connections.delete(connection);
   }
 
-  /** Calls are running, or processes of one are still ending. */
+  /** True while calls are running, or processes of a call are still ending. */
   get isBusy(): boolean {
     return [...this.connections].some(([{ calls }, leaving]) => calls > 0 || leaving.size > 0);
   }
@@ -139,7 +149,7 @@ export class SubagentViews {
   }
 }
 
-/** Names of the run's ancestors and the run, outermost first. */
+/** Names of the run's ancestors and of the run itself, outermost first. */
 async function lineOf(id: RunId, runOf: SubagentViewPorts['run']): Promise<string[]> {
   const names: string[] = [];
   for (let next: RunId | null = id; next !== null && names.length < MAX_PARENTS; ) {
@@ -151,7 +161,10 @@ async function lineOf(id: RunId, runOf: SubagentViewPorts['run']): Promise<strin
   return names;
 }
 
-/** Checked at the start, because the caller of the tool cannot install anything. */
+/**
+ * Throws if code mode has no sandbox. Called when the connection starts, because the model that calls the tool cannot
+ * install a sandbox.
+ */
 async function refuseWithoutSandbox(env: Record<string, string>): Promise<void> {
   const sandbox = await findSandbox(env);
   if ('missing' in sandbox)

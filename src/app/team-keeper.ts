@@ -8,7 +8,10 @@ import type { Run } from '../schema/run.ts';
 import { TeamLog } from '../workspace/team/team-log.ts';
 
 const KEPT = new Set<EventBody['type']>(['run.started', 'run.ended']);
-/** Starts wait this long for an end to be written with, so that agents need not share the processor with these files. */
+/**
+ * Delay before the start of a run is written, so that a run that ends soon needs one write, and agents need not share
+ * the processor with it.
+ */
 const START_DELAY_MS = 50;
 
 interface TeamKeeperOptions {
@@ -53,14 +56,14 @@ export class TeamKeeper {
     if (kept.length > 0) this.written = this.written.then(() => this.keep(kept));
   }
 
-  /** Settles when everything taken so far is in the files. */
+  /** Settles when everything reported so far is in the files. */
   async flush(): Promise<void> {
     this.write();
     await this.written;
     await this.log.flush();
   }
 
-  /** An unreadable answer is left out; the line is still written. */
+  /** If the answer cannot be read, the line is written without it. */
   private async answerOf({ body }: Event, run: Run): Promise<string> {
     if (body.type !== 'run.ended') return '';
     return answerSample(this.files, run).then(

@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../core/ports/gateway.ts';
 import type { Store } from '../core/ports/store.ts';
-import type { Executor, TurnRef } from '../core/ports/turns.ts';
+import type { Executor } from '../core/ports/turns.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
@@ -9,7 +9,7 @@ interface TelemetryPorts {
   env: Record<string, string | undefined>;
   version: string;
   store: Pick<Store, 'run' | 'turns' | 'onEvents'>;
-  /** The environment of a run that has not ended. */
+  /** Environment of a run that has not ended. */
   environment(id: RunId): Promise<Record<string, string>>;
   liveRuns(): Run[];
   warn(message: string, cause?: unknown): void;
@@ -21,15 +21,18 @@ const ENDPOINTS = [
   'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
 ];
 
-/** OpenTelemetry is loaded when an OTLP endpoint is set, else at the first scrape, which counts from then on. */
+/**
+ * OpenTelemetry is loaded at once when an OTLP endpoint is set. Otherwise it is loaded at the first scrape, and
+ * counts from then on.
+ */
 export function lazyTelemetry({ env, version, store, environment, liveRuns, warn }: TelemetryPorts) {
   const sends = env.OTEL_SDK_DISABLED !== 'true' && ENDPOINTS.some(name => env[name]);
-  /** The `traceparent` that came with each run that has not ended. */
+  /** The `traceparent` header of each run that has not ended. */
   const parents = new Map<RunId, string>();
   let loading: Promise<Telemetry | null> | null = null;
   let unsubscribe = () => {};
 
-  /** Null when it cannot be loaded or set up: no run may fail because of that. */
+  /** Null when OpenTelemetry cannot be loaded or set up. No run may fail because of that. */
   function load(): Promise<Telemetry | null> {
     loading ??= import('../telemetry/telemetry.ts')
       .then(({ createTelemetry }) =>
@@ -64,7 +67,7 @@ export function lazyTelemetry({ env, version, store, environment, liveRuns, warn
   };
 
   return {
-    /** Makes each run the parent of the spans that its agent reports itself. */
+    /** Makes each run the parent of the spans that its agent reports. */
     traced(executor: Executor): Executor {
       if (!sends) return executor;
       return {
@@ -77,7 +80,7 @@ export function lazyTelemetry({ env, version, store, environment, liveRuns, warn
           const traced = TRACEPARENT ? { ...command, env: { ...command.env, TRACEPARENT } } : command;
           return executor.start({ ...turn, command: traced }, options);
         },
-        async find(turn: TurnRef, options) {
+        async find(turn, options) {
           remember(turn.runId, await environment(turn.runId).catch(() => ({})));
           return executor.find(turn, options);
         },
@@ -88,7 +91,7 @@ export function lazyTelemetry({ env, version, store, environment, liveRuns, warn
       if (sends || loading) void load().then(telemetry => telemetry?.gatewayCall(entry));
     },
 
-    /** Metrics as Prometheus reads them. */
+    /** Metrics in Prometheus text format. */
     async prometheus(): Promise<string> {
       if (!sends && !loading) listen();
       const telemetry = await load();

@@ -5,7 +5,7 @@ import type { InboxItem } from '../schema/inbox.ts';
 import { type Run, runSummary } from '../schema/run.ts';
 
 const HOOK_TIMEOUT_MS = 60_000;
-/** Time for running hooks when the hub stops. */
+/** Time that hooks have to finish when the hub stops. */
 const STOP_TIMEOUT_MS = 2_000;
 
 export interface UserHookPorts {
@@ -18,7 +18,7 @@ export interface UserHookPorts {
 }
 
 interface HookInput {
-  /** Added to the environment. Contains no text of agents. */
+  /** Variables that are added to the environment. They contain no text of agents. */
   variables: Record<string, string>;
   facts: Record<string, unknown>;
 }
@@ -45,7 +45,7 @@ export class UserHooks {
     });
   }
 
-  /** For each item that the user has to answer, except items that expire at once. */
+  /** Runs the hook for each item that the user has to answer, except items that expire at once. */
   tellAsk(run: Run, item: InboxItem): void {
     if (item.owner !== 'user' || item.deadlineAt <= item.createdAt) return;
     const { id, kind, source, question, details, choices, fields } = item;
@@ -59,7 +59,7 @@ export class UserHooks {
     });
   }
 
-  /** Settles when no hook is running: after the hub nobody could end one that takes too long. */
+  /** Settles when no hook is running. The hub has to wait, because nobody else would end a hook that takes too long. */
   async close(): Promise<void> {
     const timer = setTimeout(() => this.stop.abort(), STOP_TIMEOUT_MS);
     while (this.isBusy) await Promise.all(this.running);
@@ -79,16 +79,17 @@ export class UserHooks {
     this.running.add(work);
   }
 
-  /** Returns what went wrong, or null. */
+  /** Returns the error message of the hook, or null. */
   private async run(
     argv: [string, ...string[]],
-    { id, squadId, directory }: Run,
+    { id, squadId, directory, workspace, worktree, options }: Run,
     { variables, facts }: HookInput,
   ): Promise<string | null> {
     const saved = this.ports.savedEnvironment();
     return runHook({
       argv,
-      cwd: directory,
+      // A relative path in the command would otherwise be a file that the sandboxed agent can write.
+      cwd: worktree && options.sandbox.level !== 'off' ? workspace : directory,
       env: {
         ...childEnvironment({ client: { PATH: this.ports.path }, saved, home: homedir() }),
         ...{ HOME: homedir(), SQUAD_HOOK_RUN: id, SQUAD_HOOK_SQUAD: squadId },

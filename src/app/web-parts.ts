@@ -13,7 +13,10 @@ import { BEAT_MS, SILENT_MS } from '../schema/web-ui.ts';
 import type { WebPorts } from '../web-server/ports.ts';
 import type { WebServer } from '../web-server/serve-web.ts';
 
-/** The web UI uses the environment of the terminal that opened it, and only while this hub lives: an engine that it cannot find may be found from a terminal. */
+/**
+ * Adds a hint to an error in the web UI. The web UI uses the environment of the terminal that opened it, so an engine
+ * that is missing there may be found from another terminal.
+ */
 export function withWebHint(thrown: unknown, { client }: Pick<Caller, 'client'>): unknown {
   if (client !== 'page' || !(thrown instanceof SquadError) || thrown.code !== 'ENGINE_NOT_SET') return thrown;
   return new SquadError(thrown.code, thrown.message, {
@@ -80,7 +83,7 @@ export function lazyWebUi(
 
 const LIVE_TIMES = { flushMs: 50, beatMs: BEAT_MS, silentMs: SILENT_MS, lookMs: 200 };
 
-/** The same as for an MCP message. */
+/** Same limit as for an MCP message. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
 function schemaOf(type: z.ZodType, io: 'input' | 'output') {
@@ -88,7 +91,7 @@ function schemaOf(type: z.ZodType, io: 'input' | 'output') {
     io,
     unrepresentable: 'any',
     override: ({ jsonSchema: node }) => {
-      // A later version may add fields to an answer, and a client that validates must accept that.
+      // A later version may add fields to an answer, and a client that validates answers must accept them.
       if (io === 'output') delete node.additionalProperties;
     },
   });

@@ -1,9 +1,13 @@
+import { readdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { messageReader, Traces } from '../core/conversations/recorder.ts';
 import { askForServer } from '../core/inbox/elicitation.ts';
+import { EngineAsks } from '../core/inbox/engine-asks.ts';
 import { Inbox } from '../core/inbox/inbox.ts';
+import { BranchStates } from '../core/integration/branch-states.ts';
 import { Integrator } from '../core/integration/integrator.ts';
+import type { Branches } from '../core/ports/worktrees.ts';
 import { Proposals } from '../core/review/pull-requests.ts';
 import { ReviewLoop } from '../core/review/review-loop.ts';
 import { LastActivity } from '../core/runs/last-activity.ts';
@@ -11,8 +15,14 @@ import { Runner } from '../core/runs/runner.ts';
 import { createEngines } from '../engines/create-engines.ts';
 import { createGitHub } from '../github/git-host.ts';
 import { callerOfRun } from '../hub/callers.ts';
+import { bearerOf } from '../hub/token.ts';
 import { savedEnvironment } from '../link/environment-file.ts';
+import { definedVariables } from '../link/handshake.ts';
 import { pricesFile } from '../link/home.ts';
+import { RemoteCode } from '../machines/code.ts';
+import { Desk } from '../machines/desk.ts';
+import { BoxMachines } from '../machines/machines.ts';
+import { placedExecutor, RemoteTurns } from '../machines/remote-turns.ts';
 import { recordToolCall } from '../operations/dispatch.ts';
 import type { UserServices } from '../operations/operation.ts';
 import { OPERATIONS } from '../operations/operations.ts';
@@ -31,6 +41,7 @@ import { createConfineTurn } from '../workspace/runs/confine-turn.ts';
 import { createSessions } from '../workspace/runs/tmux-sessions.ts';
 import { createWorkspaces } from '../workspace/settings/open-workspace.ts';
 import { createBranches } from '../workspace/worktrees/run-branch.ts';
+import { createCodeTravel } from '../workspace/worktrees/travel.ts';
 import { createWorktrees } from '../workspace/worktrees/worktrees.ts';
 import { Clients } from './clients.ts';
 import { openGateway } from './gateway-parts.ts';
@@ -40,18 +51,24 @@ import { TeamKeeper } from './team-keeper.ts';
 import { lazyTelemetry } from './telemetry-parts.ts';
 import { UserHooks } from './user-hooks.ts';
 
-/** Parts that are wired after the runs, which use them only while the hub serves. */
+async function worktreeNames(folder: string): Promise<string[]> {
+  const repositories = await readdir(folder).catch(() => []);
+  const names = await Promise.all(repositories.map(name => readdir(join(folder, name)).catch(() => [])));
+  return names.flat();
+}
+
+/** Parts that are created after the runs. Runs use them only while the hub serves clients. */
 interface LaterParts {
   services(): UserServices;
-  /** Opens the HTTP port if needed; null when that fails. */
+  /** Opens the HTTP port if it is not open yet. Null when that fails. */
   httpUrl(): Promise<string | null>;
-  /** Called when something ended that kept the hub from being idle. */
+  /** Called when something ended that had kept the hub from being idle. */
   onIdler(): void;
 }
 
 export type RunParts = ReturnType<typeof wireRuns>;
 
-/** Phase 2, first half: everything that runs agents and decides what becomes of their work. */
+/** Phase 2, first half: creates everything that runs agents and decides what becomes of their work. */
 export function wireRuns(parts: HubHome, later: LaterParts) {
   const { home, env, version, programs, clock, files, store, settings, warn } = parts;
   const allSettings = () => settings.all();
@@ -70,18 +87,62 @@ export function wireRuns(parts: HubHome, later: LaterParts) {
     },
     warn,
   });
-  const executor = telemetry.traced(
-    createSupervisor({
-      runsDir: parts.runsDir,
-      sandboxes: createSandboxes({ path, rooms }),
-      onError: message => warn(message),
-    }),
-  );
+  const supervisor = createSupervisor({
+    runsDir: parts.runsDir,
+    sandboxes: createSandboxes({ path, rooms }),
+    onError: message => warn(message),
+  });
   const engines = createEngines({ node: process.execPath, programs, home });
+  const machines = new BoxMachines({
+    ...{ clock, store, warn },
+    env: definedVariables(env),
+    runnerFile: join(programs, 'runner.cjs'),
+    clis: () => engines.programs(),
+    busy: name => runner.liveRuns().filter(({ options }) => options.machine === name).length,
+    kept: async name => {
+      const made = await worktreeNames(join(home, 'worktrees'));
+      // Live runs are read last. A run that starts after this moment has no files on the machine when the list arrives
+      // there.
+      const there = runner.liveRuns().filter(({ options }) => options.machine === name);
+      const own = there.flatMap(({ worktree }) => (worktree ? basename(worktree.path) : []));
+      return { runs: there.map(({ id }) => id), worktrees: [...made, ...own] };
+    },
+    desk: new Desk({ url: later.httpUrl, runWith: token => bearerOf(runner.liveRuns(), token) }),
+    onChange: () => runner.pump(),
+  });
+  const remoteTurns = new RemoteTurns({
+    link: name => machines.link(name),
+    leaseMs: () => settings.all()['machines.lease_seconds'] * 1000,
+    folders: { runs: parts.runsDir, chats: join(home, 'chats'), worktrees: join(home, 'worktrees') },
+    node: process.execPath,
+    scriptedAgent: join(programs, 'scripted-agent.cjs'),
+    maxOutput: () => settings.all()['output.max_bytes'],
+    warn,
+  });
+  const executor = telemetry.traced(placedExecutor(supervisor, remoteTurns));
   keepPrivateGitIn(join(home, 'git'));
   const workTree = createWorkTree();
   const worktrees = createWorktrees({ folder: join(home, 'worktrees') });
-  const branches = createBranches();
+  const ownBranches = createBranches();
+  const remoteCode = new RemoteCode({
+    link: name => machines.link(name),
+    travel: createCodeTravel(ownBranches),
+    isInUse: ({ id }, { path: folder }) =>
+      runner
+        .liveRuns()
+        .some(run => run.id !== id && run.status === 'running' && run.worktree?.path === folder),
+  });
+  // Uncommitted work of an agent on another machine is on that machine.
+  const branches: Branches = {
+    ...ownBranches,
+    async prepareAll(worktree, message) {
+      const there = runner
+        .liveRuns()
+        .find(run => run.options.machine !== null && run.worktree?.path === worktree.path);
+      if (there?.status === 'running') await remoteCode.take(there, worktree);
+      return ownBranches.prepareAll(worktree, message);
+    },
+  };
   const commandLine = [process.execPath, join(programs, '..', 'bin', 'squad.cjs')] as const;
   const sessions = createSessions({
     ...{ home, env, warn },
@@ -102,14 +163,23 @@ export function wireRuns(parts: HubHome, later: LaterParts) {
     warn,
   });
   const runner = new Runner({
-    ...{ traces, clock, store, files, executor, engines, workTree, warn },
+    ...{ traces, clock, store, files, executor, engines, machines, workTree, warn },
+    checkpoint: parts.checkpoint,
+    onAsk: (run, ask, turn) => engineAsks.take(run, ask, turn),
     settings: allSettings,
     endpoint: async (run, turn) => {
       await servers.prepare([run]);
-      return endpointOf(run, turn, endpoints);
+      const endpoint = await endpointOf(run, turn, endpoints);
+      const { machine } = run.options;
+      if (endpoint === null || machine === null) return endpoint;
+      const { port } = (await machines.link(machine).ask('door', {})).answer;
+      return { ...endpoint, url: `http://127.0.0.1:${port}/mcp` };
     },
     prices: createPrices(pricesFile(home), warn),
-    prepareFolder: createPrepareFolder({ clock, store, files, worktrees }),
+    prepareFolder: createPrepareFolder({
+      ...{ clock, store, files, worktrees },
+      send: (...asked) => remoteCode.send(...asked),
+    }),
     confine: createConfineTurn({
       ...{ files, worktrees, squadHome: home },
       isShared: ({ id, worktree }) =>
@@ -117,13 +187,22 @@ export function wireRuns(parts: HubHome, later: LaterParts) {
           .liveRuns()
           .some(run => run.id !== id && run.status === 'running' && run.worktree?.path === worktree?.path),
     }),
-    collectCommits: async ({ worktree }) => worktree && (await worktrees.collect(worktree)).note,
+    collectCommits: async (run, end) => {
+      const { worktree, options } = run;
+      // The commits of a lost run cannot be fetched while its machine does not answer, and the machine may never come
+      // back.
+      if (worktree && options.machine !== null && end.lost && machines.isAway(options.machine))
+        return `What it did since its last turn is still on ${options.machine}, which does not answer.`;
+      if (worktree && options.machine !== null) return remoteCode.take(run, worktree);
+      return worktree && (await worktrees.collect(worktree)).note;
+    },
     isAsking: id => inbox.openOf(id).length > 0,
     onTurnOver: run => reviews.onTurnOver(run),
     onEnd: run => {
       hooks.tellEnd(run);
       reviews.onEnd(run);
       traces.over(run);
+      if (run.options.machine !== null) machines.tidySoon(run.options.machine);
     },
   });
   const clients = new Clients({
@@ -157,6 +236,10 @@ export function wireRuns(parts: HubHome, later: LaterParts) {
     current: id => runner.current(id),
     timeLeft: id => runner.timeLeft(id),
   });
+  const engineAsks = new EngineAsks({
+    ...{ inbox, engines, warn },
+    whileWaiting: (id, wait) => runner.whileWaiting(id, wait),
+  });
   const reviews = new ReviewLoop({
     ...ofRuns,
     plan: async (coder, task) => {
@@ -187,6 +270,7 @@ export function wireRuns(parts: HubHome, later: LaterParts) {
   return {
     ...{
       executor,
+      machines,
       rooms,
       engines,
       workTree,
@@ -198,7 +282,19 @@ export function wireRuns(parts: HubHome, later: LaterParts) {
       traces,
       telemetry,
     },
-    ...{ runner, clients, servers, workspaces, inbox, reviews, proposals, integration, integrator },
+    ...{
+      runner,
+      clients,
+      servers,
+      workspaces,
+      inbox,
+      engineAsks,
+      reviews,
+      proposals,
+      integration,
+      integrator,
+    },
+    branchStates: new BranchStates({ clock, store, integration }),
     activity: new LastActivity(store, id => runner.current(id) !== null),
     team: new TeamKeeper({ store, clock, files, home, warn }),
   };

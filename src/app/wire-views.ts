@@ -15,6 +15,7 @@ import type { RunId } from '../schema/ids.ts';
 import { type Toolset, toolsetsIn } from '../schema/toolset.ts';
 import { createTextSearch } from '../store/sqlite/text-search.ts';
 import { watchFolder } from '../workspace/files/watch.ts';
+import { demoEnvironment, makeDemoRepository } from '../workspace/setup/demo-repository.ts';
 import { HttpPort } from './http-port.ts';
 import type { HubHome } from './open-home.ts';
 import { RunAudiences, serveMcp, serveTerminal, startedSince } from './serve-views.ts';
@@ -23,16 +24,19 @@ import type { RunParts } from './wire-runs.ts';
 
 const LINGER_MS = 60_000;
 
-/** Parts of the phases after this one, used only while the hub serves. */
+/** Parts that later phases create. They are used only while the hub serves clients. */
 interface LaterParts {
   stop(reason: string): void;
-  /** Settles when the runs of an earlier hub are accounted for. */
+  /** Settles when recovery has determined what became of the runs of an earlier hub. */
   recovered(): Promise<unknown>;
 }
 
 export type ViewParts = ReturnType<typeof wireViews>;
 
-/** Phase 2, second half: every way to ask the hub for something, and how long the hub stays for it. */
+/**
+ * Phase 2, second half: creates every interface of the hub, and decides how long the hub keeps running for its
+ * clients.
+ */
 export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
   const { home, env, version, programs, clock, files, store, settings, log, warn, restored, warnings } =
     parts;
@@ -41,18 +45,18 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
   const { identities } = clients;
   const tokenFile = join(home, 'token');
   const asking = new WaitingCalls();
-  /** Aborted when nobody waits for runs any more. */
+  /** Aborted when the hub stops, so that nothing waits for runs any more. */
   const stopped = new AbortController();
   let calls = 0;
   let httpOpen = 0;
-  /** The hub's own until a terminal lends its environment. */
+  /** Environment of the hub, until a terminal provides its own. */
   let webEnvironment = definedVariables(env);
   const countCalls = (change: number) => {
     calls += change;
     if (change < 0) asking.reportAnswered(-change);
     lifetime.review();
   };
-  /** A client with an open HTTP response counts like one on the socket. */
+  /** A client with an open HTTP response counts like a client on the socket. */
   const countClients = () => lifetime.onClients(server.clients + httpOpen);
   const debug = (error: unknown) => log.write('debug', 'MCP', error);
 
@@ -62,10 +66,18 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
     engines: runs.engines,
     workTree: runs.workTree,
     worktrees: runs.worktrees,
+    machines: runs.machines,
     activity: runs.activity,
+    branchStates: runs.branchStates,
     terminals: terminalWindows(home, runs.commandLine),
     conversations: store,
     boards: new BoardPages(),
+    demo: {
+      make: async () => ({
+        folder: await makeDemoRepository(),
+        env: demoEnvironment(join(parts.programs, '..', 'roles')),
+      }),
+    },
     search: createTextSearch(),
     mcpConfigs: servers.configs,
     gateway: servers.gateway,
@@ -153,7 +165,7 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
     serversOf: servers.viewOf,
     onInFlight: countCalls,
   };
-  /** Views whose first client heard that runs were restored. */
+  /** Views whose first client was notified that runs were restored. */
   const toldOfRestore = new Set<Handshake['view']>();
   const server = new HubServer({
     socketPath: parts.socket,
@@ -166,7 +178,7 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
       },
       subagent: connection => subagents.serve(connection, clients.callerOf(connection.handshake)),
       control: async connection => {
-        await http.open(); // a terminal may ask for its address
+        await http.open(); // the terminal may ask for the address of the port
         await serveTerminal(connection, clients.callerOf(connection.handshake), views);
       },
     },
@@ -176,7 +188,7 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
         () => false,
         thrown => asSquadError(thrown).code === 'DATABASE_CORRUPT' || Promise.reject(thrown),
       );
-      // The next hub rebuilds the database.
+      // No final write: the next hub rebuilds the damaged database.
       if (isDamaged) return null;
       const caller = await clients.identify(handshake, ask);
       if (handshake.view === 'subagent') return { warnings: await subagents.prepare(handshake, caller) };
@@ -219,7 +231,7 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
       if (run && body.type === 'run.started') void sessions.open(run);
       if (run && body.type === 'inbox.asked') hooks.tellAsk(run, body.item);
       if (body.type === 'run.ended' && runId !== null)
-        // The runner lets go of a run only after its end was committed.
+        // The runner forgets a run only after the end of the run is committed.
         void runner.untilEnded(runId, stopped.signal).then(() => {
           lifetime.review();
           void servers.gateway.release(runId);
@@ -247,7 +259,7 @@ const terminalWindows = (home: string, squad: readonly string[]): Terminals => (
     await openWindow({
       argv: [program, ...terminalArguments(program, attach)],
       cwd: env.HOME ?? homedir(),
-      // The window has to find this hub, even if the terminal that opened the web UI uses another one.
+      // The new window must reach this hub, even if the terminal that opened the web UI uses another home.
       env: { ...env, SQUAD_HOME: home },
       settleMs: WINDOW_TIMEOUT_MS,
     });

@@ -84,7 +84,7 @@ export function waitAtMost(timers: Timers, ms: number, wait: Promise<unknown>): 
   });
 }
 
-/** Resolves with the value, or with null when the time is over. */
+/** Resolves with the promised value, or with null when the time is over. */
 export async function within<T>(wait: Promise<T>, ms: number): Promise<T | null> {
   const { promise: late, resolve } = Promise.withResolvers<null>();
   const cancel = realTimers.after(ms, () => resolve(null));

@@ -36,7 +36,7 @@ export class Limiter {
     await promise.finally(() => signal.removeEventListener('abort', giveUp));
   }
 
-  /** The next waiter gets the place at once, so that no newcomer can take it. */
+  /** The next waiter gets the free place at once, so that no newcomer can take it. */
   #leave(): void {
     const [next] = this.#waiting;
     if (next) {
@@ -71,7 +71,7 @@ export class StartLimit {
     const giveBack = () => {
       if (!isCounted) return;
       isCounted = false;
-      // The next waiter takes the place at once, so that no newcomer can take it.
+      // The next waiter gets the free place at once, so that no newcomer can take it.
       const next = this.#waiting.shift();
       if (next === undefined) this.#running -= 1;
       else next();

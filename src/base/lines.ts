@@ -4,14 +4,14 @@ const EDGE_BYTES = 1024;
 
 export interface LineReader {
   line(bytes: Buffer): void;
-  /** Called with parts of a line over the limit as they arrive. The last part may be empty. */
+  /** Called with each part of a line that exceeds the limit. The last part may be empty. */
   piece?(bytes: Buffer, isLast: boolean): void;
 }
 
 export interface SplitOptions {
   /** Maximum length of a line. Longer lines are not kept in memory but passed on in pieces. */
   maxBytes: number;
-  /** True: lines include the newline that ends them. */
+  /** True if lines include the newline that ends them. */
   keepsNewline?: boolean;
 }
 
@@ -49,7 +49,7 @@ export class LineSplitter {
     this.#reset(true);
   }
 
-  /** Bytes after the last newline count as a line. */
+  /** Ends the stream. Bytes after the last newline count as a line. */
   end(): void {
     if (this.#isLong || this.#size > 0) this.#take(Buffer.alloc(0), true);
   }

@@ -2,9 +2,9 @@ export interface MarkdownLine {
   /** `head`: YAML frontmatter, treated as a block of code, because it has a meaning only at the very top of a file. */
   kind: 'head' | 'text' | 'blank' | 'heading' | 'code' | 'opens code' | 'comment';
   text: string;
-  /** Level of a heading, 1 to 6; otherwise 0. */
+  /** Level of a heading, 1 to 6. Otherwise 0. */
   level: number;
-  /** The line that would close the code or comment that is open after this line; null when none is open. */
+  /** The line that would close the code or comment that is open after this line. Null when none is open. */
   closing: string | null;
 }
 
@@ -74,11 +74,11 @@ function headingOf(line: string): MarkdownLine | null {
   return headingLine(marks[1]!.length, /^#+$/.test(title) ? '' : title.replace(/\s#+$/, '').trim());
 }
 
-/** At any indentation, because code in a list item is indented as deep as the item. */
+/** Finds a code fence at any indentation, because code in a list item is indented as deep as the item. */
 function fenceOf(line: string): string | null {
   const [, indent, fence] = /^([ \t]*)(`{3,}|~{3,})/.exec(line) ?? [];
   if (indent === undefined || fence === undefined) return null;
-  // With another backtick on the line it is inline code.
+  // With another backtick on the same line, backticks mean inline code, not a fence.
   const isInline = fence[0] === '`' && line.slice(indent.length + fence.length).includes('`');
   return isInline ? null : indent + fence;
 }

@@ -23,5 +23,5 @@ export function isRefused(address: string): boolean {
   return family !== 0 && refused.check(address, family === 6 ? 'ipv6' : 'ipv4');
 }
 
-/** For a host that is an address itself, because it is never resolved. */
+/** Like `isRefused`, for a host that is written as an IP address, because such a host is never resolved. */
 export const isRefusedHost = (hostname: string): boolean => isRefused(hostname.replace(/^\[|\]$/g, ''));

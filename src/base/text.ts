@@ -1,10 +1,13 @@
-/** Controls except tab and newline, characters without a glyph, marks that change the reading direction, and separators of lines. */
+/**
+ * Control characters except tab and newline, characters without a glyph, marks that change the reading direction, and
+ * line separators.
+ */
 const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cs}\p{Default_Ignorable_Code_Point}\u2028\u2029\ufff9-\ufffb]/u;
 const EVERY_HIDDEN = new RegExp(HIDDEN, 'gu');
 const JOINERS = '\u200c\u200d';
 /**
- * Scripts whose spelling needs a joiner have no capitals. Besides, one emoji can consist of several characters with
- * joiners.
+ * Characters that a joiner may follow: letters of scripts whose spelling needs joiners, which have no capitals, and
+ * emoji.
  */
 const BEFORE_JOINER =
   /(?:(?!\p{Default_Ignorable_Code_Point})[\p{Lo}\p{M}\p{Extended_Pictographic}\p{Emoji_Modifier}]|\p{Extended_Pictographic}\ufe0f)$/u;
@@ -49,7 +52,7 @@ export const visibleExceptColours = (text: string): string =>
     .map((part, at) => (at % 2 === 1 ? part : visibleText(part)))
     .join('');
 
-/** Whether `visibleText` would change more than line ends. */
+/** Whether the text has hidden characters other than line ends. */
 export function hasHidden(text: string): boolean {
   if (!HIDDEN.test(text)) return false;
   const plain = text.replace(LINE_END, '\n');
@@ -58,7 +61,10 @@ export function hasHidden(text: string): boolean {
   return false;
 }
 
-/** A sentence that counts and names the hidden characters of a text, for the person who decides about it; null: there are none. */
+/**
+ * A sentence that counts and names the hidden characters of a text, for the person who decides about it. Null if there
+ * are none.
+ */
 export function hiddenWarning(text: string, where: string): string | null {
   const counts = [...hiddenCounts(text)].sort(([, a], [, b]) => b - a);
   if (counts.length === 0) return null;
@@ -102,7 +108,7 @@ function hiddenCounts(text: string): Map<string, number> {
   return counts;
 }
 
-/** Whether a joiner or style mark is where spelling needs one. */
+/** Whether a joiner or style mark is in a place where correct spelling or an emoji needs it. */
 function isOrdinary(char: string, at: number, whole: string): boolean {
   const before = whole.slice(Math.max(0, at - 3), at);
   if (JOINERS.includes(char))
@@ -117,7 +123,7 @@ function pictureOf(char: string): string {
   return code === 0x7f ? '\u2421' : `<${codeOf(char)}>`;
 }
 
-/** Formats like `U+202E`. */
+/** Code point of a character, such as `U+202E`. */
 export const codeOf = (char: string): string =>
   `U+${char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`;
 
@@ -176,7 +182,8 @@ export function asMarkdownText(text: string, most: number): string {
       .replace(/</g, '&lt;')
       .replace(/>/g, '&gt;')
       .replace(/[\\`*[\]|~]/g, '\\$&')
-      // Not escaped inside a word, where it has no meaning, so that ids and names can be searched for unchanged.
+      // An underscore inside a word has no meaning in Markdown. It is not escaped, so that ids and names can be
+      // searched for unchanged.
       .replace(/(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu, '\\_')
   );
 }
@@ -194,7 +201,7 @@ export function nearest(wanted: string, names: Iterable<string>): string[] {
     .map(({ name }) => name);
 }
 
-/** Two edits make anything of a word of two letters. */
+/** Short words allow fewer edits, because two edits turn a word of two letters into any other. */
 const maxDistance = ({ length }: string): number => (length < 3 ? 1 : Math.max(2, Math.floor(length / 3)));
 
 function distanceTo(word: string, name: string): number {
@@ -236,7 +243,7 @@ const COLOURS = /\u001b\[[\d;:]*m/g;
 export const withoutColours = (text: string): string =>
   text.includes('\u001b') ? text.replace(COLOURS, '') : text;
 
-/** Text with `%41` and the like decoded; null if an escape is not valid. */
+/** Text with `%41` and the like decoded. Null if an escape is not valid. */
 export function percentDecoded(text: string): string | null {
   try {
     return decodeURIComponent(text);
@@ -245,7 +252,7 @@ export function percentDecoded(text: string): string | null {
   }
 }
 
-/** A size for people; small sizes are exact. */
+/** Formats a size for people. Small sizes are exact. */
 export function formatBytes(bytes: number): string {
   if (bytes < 1024) return bytes === 1 ? '1 byte' : `${bytes} bytes`;
   if (bytes < 1024 ** 2) return `${(bytes / 1024).toFixed(0)} KiB`;
@@ -259,7 +266,7 @@ export function formatBytes(bytes: number): string {
  */
 export function longestRepeat(text: string, each: RegExp): number {
   let longest = 0;
-  // One by one, because there may be more matches than a call accepts arguments.
+  // A loop instead of Math.max(...), because there may be more matches than a call accepts arguments.
   for (const [streak] of text.matchAll(each)) longest = Math.max(longest, streak.length);
   return longest;
 }

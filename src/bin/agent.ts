@@ -24,7 +24,7 @@ async function start(requestFile: string): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
     process.on(signal, () => stop.abort(new Error(`Stopped by ${signal}`)));
   const { emit, hideSecrets } = createOutputWriter(process.stdout);
-  // The reader of the output is gone, so nobody needs the result.
+  // The reader of the output has closed the pipe, so nobody needs the result.
   process.stdout.on('error', () => process.exit(1));
   process.on('uncaughtException', thrown => {
     emit({ type: 'end', ok: false, answer: '', error: thrown.message, code: 'ENGINE_FAILED' });

@@ -10,7 +10,7 @@ import { ownCommand, withOwnCommand } from '../cli/own-command.ts';
 declare const SQUAD_VERSION: string;
 
 const [, , word = ''] = process.argv;
-// The reader of the output is gone, as in `squad --help | head -1`.
+// The reader of the output has closed the pipe, as in `squad --help | head -1`.
 process.stdout.on('error', () => process.exit(EXIT.interrupted));
 process.stdout.write(/version|V/.test(word) ? `${SQUAD_VERSION}\n` : help());
 

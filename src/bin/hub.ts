@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm';
 import { KeptCode } from '../hub/kept-code.ts';
 import { homeFolder } from '../link/home.ts';
 
-/** After this time the client that started the hub has its first answers. */
+/** By this time the client that started the hub has its first answers. */
 const SETTLED_MS = 1_000;
 
 /** Node's modules for parts that work only after the first client has its answer. Loading them takes as long as opening the database. */
@@ -15,7 +15,7 @@ const NEEDED_LATER = new Set(
 );
 
 const cache = join(homeFolder(process.env), 'cache');
-enableCompileCache(cache); // for parts that are loaded on demand; creates the folder
+enableCompileCache(cache); // compile cache for parts that are loaded on demand; creates the folder
 const code = new KeptCode(join(__dirname, 'hub-main.cjs'), join(cache, 'hub.code'));
 const { started } = loadWithoutTurbofan() as typeof import('./hub-main.ts');
 void started.then(() => setTimeout(settle, SETTLED_MS).unref());
@@ -26,14 +26,32 @@ function settle(): void {
   } catch {
     // The disk is full, or the home was removed: the next start compiles again.
   }
-  // Set late, because a changed flag makes V8 reject the compiled code of Node's own modules.
-  setFlagsFromString('--expose-gc');
-  const collect: (how: object) => void = runInNewContext('gc');
-  setFlagsFromString('--no-expose-gc');
-  collect({ type: 'major', flavor: 'last-resort' });
   // By default V8 lets the heap grow to four times its live objects before it collects, which is too much for a hub
   // that runs all day.
   setFlagsFromString('--heap-growing-percent=30');
+  collectWhenQuiet();
+}
+
+/** Share of the time in which a hub without requests works. */
+const QUIET_SHARE = 0.05;
+
+/**
+ * Returns the memory that only the start needed. The collection blocks the hub for 0.1 s, or 0.5 s on a busy machine,
+ * so it waits for a second in which nobody asks for anything.
+ */
+function collectWhenQuiet(): void {
+  let last = performance.eventLoopUtilization();
+  const timer = setInterval(() => {
+    const { utilization } = performance.eventLoopUtilization(last);
+    last = performance.eventLoopUtilization();
+    if (utilization > QUIET_SHARE) return;
+    clearInterval(timer);
+    // The flag is set late, because a changed flag makes V8 reject the compiled code of Node's own modules.
+    setFlagsFromString('--expose-gc');
+    const collect: (how: object) => void = runInNewContext('gc');
+    setFlagsFromString('--no-expose-gc');
+    collect({ type: 'major', flavor: 'last-resort' });
+  }, SETTLED_MS).unref();
 }
 
 /**
@@ -61,7 +79,10 @@ function loadWithoutTurbofan(): unknown {
   return program;
 }
 
-/** A module that is loaded when something in it is first used: the bundle reads each function from its module where it calls it. */
+/**
+ * Loads a module when one of its functions is first used. This works because the bundle reads each function from its
+ * module at the call.
+ */
 function whenUsed(load: () => object): object {
   return new Proxy({}, { get: (_, name) => Reflect.get(load(), name) });
 }

@@ -3,7 +3,7 @@ import { EXIT } from '../cli/exit-codes.ts';
 import { overviewCommand } from '../cli/runs/overview.ts';
 import { asSquadError } from '../schema/error.ts';
 
-// The reader of the output is gone, as in `squad | head`.
+// The reader of the output has closed the pipe, as in `squad | head`.
 process.stdout.on('error', () => process.exit(EXIT.interrupted));
 
 void overviewCommand(openContext({}))

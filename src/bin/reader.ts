@@ -35,7 +35,7 @@ const READERS = {
   yaml: parseYamlFile,
 };
 
-/** Entry point of the thread that reads large files; see `offThread`. */
+/** Entry point of the thread that reads large files. See `offThread`. */
 parentPort?.on('message', async ({ name, args }: { name: string; args: unknown[] }) => {
   const read = READERS[name as keyof typeof READERS] as (...args: unknown[]) => unknown;
   let reply: ThreadReply;

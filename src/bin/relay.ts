@@ -43,8 +43,8 @@ See also:
 `;
 
 /**
- * Timeout for a hub that never closes the connection. Normally it does when everything it ran for this client has
- * ended.
+ * Time to wait for a hub that does not close the connection. Normally the hub closes it when everything that it ran
+ * for this client has ended.
  */
 const STOP_TIMEOUT_MS = 20_000;
 /** MCP clients send their first message at once. If none comes within this time, no client started this server. */
@@ -78,7 +78,7 @@ if ('problem' in flags) {
 else if (process.stdin.isTTY) process.stderr.write(isServe ? SERVE_HELP : HELP);
 else
   ('config' in flags ? serve(flags.config) : start(flags)).then(
-    // Exit code 2, as for an unknown flag: the request itself is wrong.
+    // Exit code 2, as for an unknown flag, because the request itself is invalid.
     error => process.exit(error === null ? 0 : isUsage(error) ? 2 : 1),
     thrown => {
       report(thrown);
@@ -101,8 +101,8 @@ async function start({ workspace, toolsets, identity }: RelayFlags): Promise<Rel
 }
 
 /**
- * A subagent ends with its server: the hub gets time to stop everything that runs for it, however this process is
- * ended.
+ * Serves a subagent. It ends with this server: however this process is ended, the hub gets time to stop everything
+ * that runs for the subagent.
  */
 async function serve(config: string): Promise<RelayError | null> {
   const stop = new AbortController();

@@ -81,7 +81,7 @@ export function workspaceRoot(given: string | undefined): string {
   try {
     return realpathSync(folder);
   } catch {
-    return folder; // a workspace that was deleted still has runs
+    return folder; // a deleted workspace still has runs, so its path is used unchanged
   }
 }
 
@@ -120,7 +120,7 @@ export async function requireRepository({ workspace }: CliContext): Promise<void
 export const examples = (...lines: string[]): string =>
   `\n${lines.length === 1 ? 'Example' : 'Examples'}:\n${lines.map(line => `  ${line}`).join('\n')}`;
 
-/** Creates commands; every feature registers its own with it. */
+/** Helper with which every feature registers its commands. */
 export interface CommandMaker {
   /** Adds a command with the options that all commands share. */
   command(parent: Command, name: string, description: string): Command;

@@ -26,7 +26,7 @@ export interface CallOptions {
 
 interface Open extends CallOptions {
   request: ControlRequest;
-  /** False once a failed write shows that the hub never got the request. */
+  /** False if a failed write shows that the hub never received the request. */
   isSent: boolean;
   resolve(result: unknown): void;
   reject(error: Error): void;
@@ -48,7 +48,7 @@ const BACK_OFF_MS = 20;
 const HANDOVER_MS = 5_000;
 const SOCKET_RESTORED_MS = 4_000;
 const KNOCK_MS = 100;
-/** A hub that ran this long did not exit because of our request. */
+/** A hub that ran at least this long did not exit because of this client's request. */
 const STEADY_MS = 5_000;
 
 const backOff = (failedConnects: number): Promise<void> =>
@@ -89,11 +89,11 @@ export class HubClient {
   private readonly open = new Map<number, Open>();
   private socket: Socket | null = null;
   private lastId = 0;
-  /** Last line of the previous hub, if it sent one. */
+  /** Last message of the previous hub, if it sent one. */
   private bye: Bye | null = null;
   private hubVersion: string | null = null;
   private isClosed = false;
-  /** False: when the hub exits, open calls fail, and the client does not look for another hub. */
+  /** If false, open calls fail when the hub exits, and the client does not search for another hub. */
   private staysConnected = true;
   /** The hub that was started for this client, until it has answered something. */
   private launched: LaunchedHub | null = null;
@@ -109,7 +109,7 @@ export class HubClient {
     return client;
   }
 
-  /** Connects to a running hub; null if there is none. */
+  /** Connects to a running hub. Null if there is none. */
   static find(hello: Partial<Handshake> = {}, helloMs = HELLO_MS): Promise<HubClient | null> {
     return new HubClient(hello).join(helloMs);
   }
@@ -184,7 +184,7 @@ export class HubClient {
     const home = homeFolder(process.env);
     const options = { home, env: process.env, program: hubProgram, onLaunch };
     for (let tries = 0; tries < MAX_FAILED_CONNECTS; tries++) {
-      // A hub hands over only to a newer client, and that client starts the next hub.
+      // A hub hands over only to a newer client, and that client starts the next hub. Other clients wait for it.
       const isAwaited = this.bye?.bye === 'handover' && !this.isHeir;
       const successor = isAwaited ? await knock(home, HANDOVER_MS) : null;
       const socket =
@@ -198,7 +198,7 @@ export class HubClient {
     throw (await this.startError()) ?? failedConnect();
   }
 
-  /** False when the hub closes the connection first. */
+  /** Performs the handshake. False when the hub closes the connection first. */
   private handshake(socket: Socket, helloMs = HELLO_MS): Promise<boolean> {
     let isConnected = false;
     const proof = new Proof();
@@ -227,7 +227,7 @@ export class HubClient {
           resolve(true);
         }
       });
-      for (const end of [socket, lines]) end.on('error', () => {}); // 'close' follows; the reader repeats the socket's error
+      for (const end of [socket, lines]) end.on('error', () => {}); // the 'close' event follows, and the reader repeats the socket's error
       socket.on('close', () => {
         clearTimeout(timeout);
         proof.release();
@@ -248,7 +248,7 @@ export class HubClient {
 
   /**
    * Repeats at the next hub the calls that an idle hub did not read before it exited. The hub's last line can be lost
-   * if we wrote into a closing connection; then the failed write shows that the call was not read.
+   * if we wrote into a closing connection. Then the failed write shows that the call was not read.
    */
   private async disconnected(): Promise<void> {
     const isUnaccepted = this.bye?.idle || [...this.open.values()].every(open => !open.isSent);
@@ -265,8 +265,8 @@ export class HubClient {
   }
 
   /**
-   * True if this client is newer than the last hub: if that hub hands over, then to this client or one of the same
-   * version.
+   * True if this client is newer than the last hub. If that hub hands over, it does so to this client or to another
+   * client of the same version.
    */
   private get isHeir(): boolean {
     return (

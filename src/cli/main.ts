@@ -9,6 +9,7 @@ import { addConversationCommands } from './conversations/commands.ts';
 import { EXIT } from './exit-codes.ts';
 import { addMcpCommands } from './gateway/commands.ts';
 import { addHubCommands } from './hub/commands.ts';
+import { addMachineCommands } from './machines/commands.ts';
 import { guideUrl, ownCommand, withOwnCommand } from './own-command.ts';
 import { addWorkCommands } from './review/commands.ts';
 import { addRunCommands, addWatchCommands } from './runs/commands.ts';
@@ -30,7 +31,7 @@ Aliases: ps, list (ls) · logs (log) · stop (cancel)
 Every command except \`squad mcp\` takes --json.
 Guides and reference: ${guideUrl('')}`;
 
-/** Runs the command line. Returns the exit code; never throws. */
+/** Runs the command line. Returns the exit code. Never throws. */
 export async function main(argv: string[]): Promise<number> {
   let code: number = EXIT.done;
   const program = createProgram(exit => {
@@ -83,7 +84,8 @@ export function createProgram(onExitCode: (code: number) => void): Command {
   addMcpCommands(program, maker);
   program.commandsGroup('Hub and web UI commands:');
   addHubCommands(program, maker);
-  // Registered again, so that it is listed in the last group; subcommands keep the first registration.
+  addMachineCommands(program, maker);
+  // The help command is registered again, so that it appears in the last group.
   return program.helpCommand('help [command]', 'Show the help of a command');
 }
 

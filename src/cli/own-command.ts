@@ -25,13 +25,13 @@ export interface SquadProgram {
   args: string[];
 }
 
-/** Works without an installed package. */
+/** Command that works without an installed package. */
 export const NPX: SquadProgram = { command: 'npx', args: ['-y', PACKAGE] };
 
 export interface OwnCommand {
   /** Command that starts this program in the user's shell. */
   name: string;
-  /** Another program with the name `squad` that the shell finds first; null if there is none. */
+  /** Another program with the name `squad` that the shell finds first. Null if there is none. */
   other: string | null;
 }
 
@@ -46,7 +46,7 @@ export function findOwnCommand(path: string | undefined, script: string): OwnCom
   return { name: isInRunnerCache(script) ? `npx ${PACKAGE}` : 'squad', other };
 }
 
-/** Line that makes a clone a command of the user's shell; null if PATH has one. */
+/** Line that makes a clone a command of the user's shell. Null if PATH has one. */
 export function missingAlias(path: string | undefined, script: string, node: string): string | null {
   if (isInRunnerCache(script) || onPath('squad', path) !== null || onPath(PACKAGE, path) !== null)
     return null;
@@ -63,7 +63,7 @@ export function ownCommand(): OwnCommand {
 
 /** All command names: `squad` before any other word is not a command in a text. */
 const COMMANDS =
-  'run status watch ls ps list show log logs attach wait reply retry cancel stop diff comment export search events cost conversation inbox answer worktrees review overlap integrate init roles context team decisions backlog trust config open up prune audit hub demo install doctor completion mcp help';
+  'run status watch ls ps list show log logs attach wait reply tell interrupt retry cancel stop diff comment export search events cost conversation inbox answer worktrees review overlap integrate init roles context team decisions backlog trust config open up prune audit db hub machines demo install doctor completion mcp help';
 const COMMAND = new RegExp(`(?<![\\w./-])squad(?= (?:${COMMANDS.replaceAll(' ', '|')})\\b)`, 'g');
 
 /**
@@ -97,11 +97,14 @@ function isProgram(file: string): boolean {
   }
 }
 
-/** Whether the file starts this package, in any version: npm links to its file, pnpm writes a script that names it. */
+/**
+ * Whether the file starts Squad, in any version. npm creates a link to Squad's file, pnpm writes a script that names
+ * it.
+ */
 function isOurs(file: string): boolean {
   try {
     const real = realpathSync(file);
-    // Volta's shim is one program for all names, so it is accepted.
+    // Volta uses one shim program for all names, so the shim is accepted.
     if (real.endsWith('volta-shim')) return true;
     if (/\/bin\/squad(-mcp)?\.cjs$/.test(real)) return packageName(join(dirname(real), '..')) === PACKAGE;
     const text = startOf(real);
@@ -111,7 +114,7 @@ function isOurs(file: string): boolean {
   }
 }
 
-/** Reads only the beginning: the other program may be a binary of any size. */
+/** Reads only the beginning of a file, because another program may be a binary of any size. */
 function startOf(file: string): string {
   const bytes = Buffer.alloc(4096);
   const fd = openSync(file, 'r');

@@ -43,13 +43,15 @@ export const squadProgram = (folder = root): SquadProgram =>
         args: [join(folder, 'bin', 'squad.cjs')],
       };
 
+/** The program that runs now. */
+export const squadScript = join(root, 'bin', 'squad.cjs');
 export const shippedRoles = join(root, 'roles');
 const mcpConfigSchema = join(root, 'schemas', 'mcp-config.schema.json');
 const subagentSchema = join(root, 'schemas', 'subagent.schema.json');
 /** Assets of an exported run: `saved.js` and `saved.css`. */
 export const savedPageFolder = join(root, 'dist', 'web-saved');
 
-/** Writes a new file; false if it exists already. */
+/** Writes a new file. False if it exists already. */
 export async function writeStarterFile(path: string, content: string): Promise<boolean> {
   await mkdir(dirname(path), { recursive: true });
   try {

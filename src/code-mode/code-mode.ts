@@ -1,6 +1,6 @@
 /** A tool that programs call as an async function of one object. */
 export interface CodeTool {
-  /** The name that programs use may differ; see `declare`. */
+  /** Name of the tool. Programs may use a different name, see `declare`. */
   name: string;
   description: string;
   inputSchema: Readonly<Record<string, unknown>>;
@@ -14,13 +14,13 @@ export interface CodeResult {
   ok: boolean;
   /** Output of the program, cut to the limit. */
   output: string;
-  /** The returned value as JSON; null if the program returned nothing. */
+  /** The returned value as JSON. Null if the program returned nothing. */
   returned: string | null;
-  /** The exception, with line numbers of the program, or the limit that ended the program; null if `ok`. */
+  /** The exception, with line numbers of the program, or the limit that ended the program. Null if `ok`. */
   error: string | null;
 }
 
-/** The result of a call. `json` is the value as JSON; absent for undefined. */
+/** The result of a call. `json` is the value as JSON. Absent for undefined. */
 export type CallEnd = { ok: true; value: unknown; json?: string } | { ok: false; error: string };
 
 /** Called when a program starts a call. The returned function is called once, when the call ends. Neither throws. */
@@ -31,8 +31,8 @@ export interface CodeRunner extends AsyncDisposable {
   /** TypeScript declarations of all tools, for the model to read. */
   readonly declarations: string;
   /**
-   * Starts a process for the next program, unless there is one. Call it while waiting for the model. Nobody has to wait for the
-   * result. Resolves when the process is ready; never rejects.
+   * Starts a process for the next program, unless there is one. Call it while waiting for the model. Nobody has to wait
+   * for the result. Resolves when the process is ready. Never rejects.
    */
   prepare(): Promise<void>;
   /** Only a few programs run at once. Others wait; their timeout starts when they start. */

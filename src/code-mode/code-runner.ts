@@ -54,7 +54,7 @@ const failed = (error: string): Outcome => ({
   error: cutText(error, MAX_ERROR_LENGTH),
 });
 
-/** Only a guest that is controlled by its program sends such messages. */
+/** The guest sent an invalid message. Only a guest that is controlled by its program does that. */
 const broken = (): Outcome => failed('The sandbox was ended: it sent an invalid message.');
 
 function limited(limit: 'time' | 'memory' | 'output', limits: CodeModeLimits, inFlight: string[]): Outcome {
@@ -118,7 +118,7 @@ export async function runInSandbox(run: SandboxRun, guests: Guests): Promise<Cod
 
 interface Attempt {
   result: CodeResult;
-  /** The guest exited before it had the program, so nothing of the program has run. */
+  /** True if the guest exited before it received the program, so that no part of the program has run. */
   exitedBeforeStart: boolean;
 }
 
@@ -220,7 +220,7 @@ export function createSpareGuest(start: () => Guest, memoryMb: number) {
     return begun;
   }
 
-  /** Null if there is none. The caller must end the guest. */
+  /** Returns the spare guest, or null. The caller must end the guest. */
   function take(): Guest | null {
     const taken = waiting?.guest ?? null;
     waiting?.release();
@@ -228,12 +228,12 @@ export function createSpareGuest(start: () => Guest, memoryMb: number) {
   }
 
   return {
-    /** Starts a guest unless there is one. Resolves when the guest is ready, taken or gone; never rejects. */
+    /** Starts a guest unless there is one. Resolves when the guest is ready, taken or gone. Never rejects. */
     async prepare() {
       try {
         waiting ??= begin();
       } catch {
-        // Ignored: starting a guest for the program will fail with the same error and report it.
+        // The error is ignored, because starting a guest for the program will fail with the same error.
       }
       await waiting?.isUp;
     },

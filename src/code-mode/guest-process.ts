@@ -25,7 +25,7 @@ export interface Guest {
 
 export interface GuestListener {
   message(message: GuestMessage, bytes: number): void;
-  /** The guest sent something that an unmodified guest never sends. */
+  /** Called when the guest sent something that an unmodified guest never sends. */
   invalid(): void;
   exited(how: Awaited<PipedChild['ended']>, stderr: string): void;
 }
@@ -54,7 +54,7 @@ export function startGuest(argv: ProgramStart['argv']): Guest {
     stderr += chunk.toString('utf8');
     if (stderr.length > MAX_STDERR) listener?.invalid();
   });
-  // Wait until all output is read before reporting the exit.
+  // The exit is reported only after all output has been read.
   const gone = new Promise<Awaited<PipedChild['ended']>>(resolve => {
     child.stdout.once('close', () => void child.ended.then(resolve));
   });
@@ -78,7 +78,9 @@ export function startGuest(argv: ProgramStart['argv']): Guest {
   };
 }
 
-/** Short, so that a program can allocate only little memory between two checks. */
+/**
+ * Interval between memory checks. It is short, so that a program can allocate only little memory between two checks.
+ */
 const CHECK_INTERVAL_MS = 25;
 const SPARE_CHECK_INTERVAL_MS = 500;
 const MB = 1024 * 1024;

@@ -10,7 +10,7 @@ export type GuestMessage =
   | { type: 'print'; text: string }
   | {
       type: 'done';
-      /** Returned value as JSON, cut to the limit; absent if nothing was returned. */
+      /** Returned value as JSON, cut to the limit. Absent if nothing was returned. */
       returned?: string;
       /** Number of characters that were cut. */
       omitted?: number;
@@ -22,7 +22,7 @@ export type GuestMessage =
 export type HostMessage =
   | { type: 'prepare' }
   | { type: 'run'; program: string; tools: string[]; maxChars: number }
-  /** `json` is absent for undefined. */
+  /** Result of a call. `json` is absent for undefined. */
   | { type: 'result'; id: number; json?: string }
   | { type: 'error'; id: number; message: string };
 

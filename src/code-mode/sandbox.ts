@@ -12,7 +12,7 @@ import {
 import { descendantsOf, knowsDescendants } from '../process/table/descendants.ts';
 import { startGuest } from './guest-process.ts';
 
-/** Verified by `findSandbox`. */
+/** A sandbox that `findSandbox` has verified. */
 export interface Sandbox {
   readonly bubblewrap: string;
   command(memoryMb: number): ProgramStart['argv'];
@@ -28,7 +28,7 @@ export interface SandboxParts {
   guest: string;
   /** Options that only newer versions of bubblewrap have. */
   extra: readonly string[];
-  /** Private memory of the guest before a program starts, most of it only reserved; null if not measured yet. */
+  /** Private memory of the guest before a program starts, most of it only reserved. Null if not measured yet. */
   dataMb: number | null;
 }
 

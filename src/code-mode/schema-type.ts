@@ -18,7 +18,7 @@ const clean = (line: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: removes control characters
   line.replaceAll(/[\x00-\x08\x0e-\x1f\x7f]/g, '').replaceAll('*/', '* /');
 
-/** The target of a `$ref` within the same schema; undefined if it is missing or in another document. */
+/** The target of a `$ref` within the same schema. Undefined if it is missing or in another document. */
 function resolveReference(root: unknown, ref: string): unknown {
   if (!ref.startsWith('#')) return undefined;
   let found: unknown = root;
@@ -68,7 +68,7 @@ export interface SchemaType {
   named: { name: string; type: string }[];
 }
 
-/** Deeper or larger schemas end in `unknown`. */
+/** Limits of a schema. Deeper or larger parts become `unknown`. */
 const MAX_DEPTH = 12;
 const MAX_PARTS = 2000;
 

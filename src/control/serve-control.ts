@@ -48,14 +48,14 @@ export async function serveControl(
   const send = (reply: ControlReply) => {
     if (socket.writableLength > MAX_UNSENT) socket.destroy();
     if (!socket.writable) return;
-    // Stored events come by the hundred, and each would be a system call of its own.
+    // Sends stored events in batches, because there are hundreds and each would need a system call.
     if (socket.writableCorked === 0) {
       socket.cork();
       process.nextTick(() => socket.uncork());
     }
     socket.write(controlLine(reply));
   };
-  /** Resolves when the client has caught up. Undefined: the client keeps up. */
+  /** Resolves when the client has caught up. Undefined if the client is not behind. */
   const keptUp = (): Promise<void> | undefined => {
     if (socket.writableLength < MAX_BEHIND || !socket.writable) return undefined;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -74,7 +74,7 @@ export async function serveControl(
   });
   const lines = createInterface({ input: socket, crlfDelay: Number.POSITIVE_INFINITY });
   lines.on('line', line => void answer(line));
-  lines.on('error', () => {}); // 'close' follows
+  lines.on('error', () => {}); // the 'close' event follows
   await new Promise<void>(settle => {
     lines.once('close', settle);
     socket.once('close', () => settle());

@@ -51,7 +51,7 @@ function next(): void {
   try {
     thread.postMessage({ name: current.name, args: current.args });
   } catch (thrown) {
-    // The value cannot be copied, because it is nested too deeply for the stack.
+    // The value cannot be sent to the thread, because it is nested too deeply for the stack.
     finish(task => task.reject(thrown));
   }
 }

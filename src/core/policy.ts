@@ -11,36 +11,38 @@ export interface RunIdentity {
   id: RunId;
   squadId: SquadId;
   depth: number;
-  /** Part of the run's role in a review loop; null: none. */
+  /** Part that the run's role plays in a review loop. Null if it has none. */
   type: AgentType | null;
   reviewOf: RunId | null;
-  /** The task that child runs of this run belong to; null: each has its own. */
+  /** The task that child runs of this run belong to. Null if each has its own. */
   lineageId: RunId | null;
   /**
-   * True: the caller showed the run's token, or its process is below the run's wrapper. A variable in the environment
-   * is no proof, because anybody can set it.
+   * True if the caller sent the run's token, or if its process is below the run's wrapper. A variable in the
+   * environment is no proof, because anybody can set it.
    */
   isProven: boolean;
-  /** True: the role allows the run to start other runs. */
+  /** True if the role allows the run to start other runs. */
   spawn: boolean;
   isSubagent?: true;
   /**
-   * True: the caller is one of the servers that only this run uses, not its agent. It must not ask for those servers,
-   * because it would wait for itself.
+   * True if the caller is one of the MCP servers that only this run uses, not its agent. Such a server must not ask
+   * for those servers, because it would wait for itself.
    */
   isServer?: true;
-  /** True: the role allows the engine to ask for permissions; absent: they are refused. */
+  /** True if the role allows the engine to ask for permissions. If absent, permissions are refused. */
   approvals?: true;
-  /** True: the role allows the run to record decisions of the team. */
+  /** True if the role allows the run to record decisions of the team. */
   records: boolean;
   permission: Permission;
-  /** Runs that it starts are confined at least as much. */
+  /** Sandbox of the run. Runs that it starts are confined at least as much. */
   sandbox: RunSandbox;
-  /** Its own work tree. */
+  /** Work tree of the run. */
   worktree: Worktree | null;
-  /** The only tools that the agent may use; null: all tools of its engine. */
+  /** Machine of the run. Absent for the hub's own. */
+  machine?: string;
+  /** The only tools that the agent may use. Null for all tools of its engine. */
   tools: readonly string[] | null;
-  /** Tools of other servers that the agent may use; absent: none. */
+  /** Tools of other servers that the agent may use. If absent, it may use none. */
   grants?: { servers: readonly ServerGrant[]; workspaceRoot: string };
 }
 
@@ -75,7 +77,7 @@ export type AgentAccess =
   | AgentType
   | 'typed';
 
-/** The facts about an operation that policy needs. `agents` null: only the user may call it. */
+/** The facts about an operation that policy needs. With `agents` null only the user may call it. */
 export interface Action {
   name: string;
   agents: AgentAccess | null;
@@ -90,12 +92,12 @@ export type UseDecision = ThingDecision | { allowed: false; reason: 'ended' };
 export type Decision =
   | UseDecision
   /**
-   * Only the user may make this call; or the role does not allow it; or it is about a run that the caller did not
+   * Only the user may make this call, or the role does not allow it, or the call is about a run that the caller did not
    * start.
    */
   | { allowed: false; reason: 'for_the_user' | 'subagent' | 'spawn' | 'record' | 'not_its_own' }
   /**
-   * Only agents may make this call; or only agents with a certain role type, with `approvals: ask`, or with proof of
+   * Only agents may make this call, or only agents with a certain role type, with `approvals: ask` or with proof of
    * identity.
    */
   | { allowed: false; reason: 'for_agents' | 'type' | 'approvals' | 'unproven' };
@@ -132,11 +134,11 @@ function mayAct(subject: Subject, { name, agents: needs }: Action, object: Asked
   if (subject.kind === 'user') return isForAgents ? { allowed: false, reason: 'for_agents' } : ALLOWED;
   if (needs === null) return { allowed: false, reason: 'for_the_user' };
   if (!subject.isLive && name !== 'squad_status') return { allowed: false, reason: 'ended' };
-  // Denied: the file names programs, which would be started for an agent that must not start any.
+  // Denied, because a subagent file names programs, and they would be started for an agent that must not start any.
   if (needs === 'subagent' && !subject.isSubagent) return { allowed: false, reason: 'subagent' };
   if ((needs === 'spawn' || needs === 'lead') && !subject.spawn) return { allowed: false, reason: 'spawn' };
   if (needs === 'approvals' && !subject.approvals) return { allowed: false, reason: 'approvals' };
-  // Otherwise an agent could answer its own question in the name of the run that started it.
+  // Without this check an agent could answer its own question in the name of the run that started it.
   if ((needs === 'proven' || needs === 'approvals' || needs === 'lead') && !subject.isProven)
     return { allowed: false, reason: 'unproven' };
   if (needs === 'record' && !subject.records) return { allowed: false, reason: 'record' };
@@ -153,7 +155,7 @@ const TYPES = ['typed', ...AgentType.options] as const;
 function mayInReview(subject: RunSubject, type: (typeof TYPES)[number], object: Asked | undefined): Decision {
   if (subject.type === null || (type !== 'typed' && type !== subject.type))
     return { allowed: false, reason: 'type' };
-  // Otherwise the run under review could act as its reviewer.
+  // Without this check the run under review could act as its reviewer.
   if (!subject.isProven) return { allowed: false, reason: 'unproven' };
   const [about] = object?.line ?? [subject.id];
   const isItsOwn = about === subject.id || (about !== undefined && about === subject.reviewOf);
@@ -231,8 +233,8 @@ const typesFor = (agents: AgentAccess | null): string =>
     .join(' or ');
 
 /**
- * Permission of a run that this run starts. An agent cannot pass on more than it has; but what a role file says comes
- * from the user, whoever uses that role.
+ * Permission of a run that this run starts. An agent cannot pass on more than it has, but the permission in a role file
+ * comes from the user, whichever run uses that role.
  */
 export function permissionFrom(
   parent: RunIdentity,
@@ -260,7 +262,7 @@ export function toolsFrom(
   if (parent.tools === null) return asked === undefined ? (role ?? null) : asked;
   if (asked === undefined || asked === null) return role ?? [...parent.tools];
   const given = new Set([...parent.tools, ...(role ?? [])]);
-  // `Bash(git log)` is a part of `Bash`.
+  // `Bash(git log)` counts as a part of `Bash`.
   const beyond = asked.filter(tool => !given.has(tool) && !given.has(tool.replace(/\(.*$/s, '')));
   if (beyond.length === 0) return asked;
   throw new SquadError(

@@ -119,7 +119,7 @@ function withoutMarks(line: string): { kind: 'prose' | 'heading' | 'none'; text:
   return { kind: text === '' ? 'none' : 'prose', text };
 }
 
-/** Suggests similar names; null if there are none. */
+/** Suggests similar names. Null if there are none. */
 export function didYouMean(wrong: string, names: readonly string[]): string | null {
   const near = nearest(wrong, names);
   return near.length > 0 ? `Did you mean ${near.join(' or ')}?` : null;

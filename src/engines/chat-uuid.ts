@@ -4,7 +4,10 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 export const isUuid = (chatId: string): boolean => UUID.test(chatId);
 
-/** For CLIs that identify chats by UUID. They would take anything else for a title and open a chat with that title. */
+/**
+ * Checks a chat id for CLIs that identify chats by UUID. They would take any other text for a title and open a chat
+ * with that title.
+ */
 export function chatUuid(cli: string, chatId: string): string {
   if (isUuid(chatId)) return chatId;
   throw new SquadError(

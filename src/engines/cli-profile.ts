@@ -10,25 +10,27 @@ import { programFolders } from '../process/programs/program-folders.ts';
 import type { CliId, ToolNames } from '../schema/engine-spec.ts';
 import type { PolicyRule, RunOptions } from '../schema/run.ts';
 
-/** Everything Squad knows about one agent CLI. Each CLI's folder exports one profile. */
+/** All knowledge about one agent CLI. Each CLI's folder exports one profile. */
 export interface CliProfile {
   id: CliId;
-  /** Spelt as its vendor does. */
+  /** Name of the CLI as its vendor spells it. */
   name: string;
-  /** Possible names of its program, the usual one first. */
+  /** Possible names of the CLI's program, the most common first. */
   programs: readonly [string, ...string[]];
-  /** Installation command. */
   install: string;
   /** How to log in, or which variable holds the key. Suggested after a failed login. */
   login: string;
-  /** Versions older than `from` are refused; newer than `tested` get a warning. Null: never tested. */
+  /**
+   * Supported versions of the CLI. Versions older than `from` are refused, versions newer than `tested` get a
+   * warning. Null means that no version was tested.
+   */
   versions: { from: string; tested: string } | null;
-  /** The program to start instead of the one that was found: some launchers do not work for Squad. */
+  /** Returns the program to start instead of the one that was found, because some launchers do not work for Squad. */
   resolve?(program: string): string;
   loadsItself: readonly string[];
   /**
-   * Variables that it needs for its model and login. Keep it narrow: matching variables stay in the agent's environment even
-   * if they are secrets of another server.
+   * Variables that the CLI needs for its model and login. Keep the pattern narrow: matching variables stay in the
+   * agent's environment even if they are secrets of an MCP server.
    */
   variables: RegExp;
   /** Other names for Squad's tools, if the CLI does not allow the usual ones. */
@@ -39,13 +41,15 @@ export interface CliProfile {
   command(input: TurnInput, cli: { program: string; version: string | null }): Promise<Command>;
   configuredModel?: Engine['configuredModel'];
   chatMark?: Engine['chatMark'];
-  /** Arguments that open a chat interactively. */
+  /** Command-line arguments that open a chat interactively. */
   resume(chatId: string): string[];
-  /** Prepares files for that and returns the environment variables it needs. */
+  /** Prepares files for an interactive chat and returns the environment variables that it needs. */
   prepareResume?(input: InteractiveInput): Promise<Record<string, string>>;
-  /** The files and hosts it needs in a sandbox. Its program is found by itself. */
+  /** Files and hosts that the CLI needs in a sandbox. Squad finds the folders of its program itself. */
   sandbox(input: Parameters<Engine['sandbox']>[0]): Partial<SandboxNeeds>;
   reader(): EngineReader;
+  /** Driver of a CLI that can read lines while it works. `command` decides whether a turn uses it. */
+  driver?: Engine['driver'];
   policy(options: RunOptions): PolicyRule[];
 }
 
@@ -67,6 +71,7 @@ export function createCliEngine(
       env: (await profile.prepareResume?.(input)) ?? {},
     }),
     reader: () => profile.reader(),
+    driver: profile.driver,
     policy: options => profile.policy(options),
     loadsItself: profile.loadsItself,
     wantsEndpoint: true,

@@ -24,7 +24,7 @@ export const cliProfiles = (): CliProfile[] => CLI_IDS.map(cliProfile);
 
 export const cliProfile = (id: CliId): CliProfile => PROFILES[id];
 
-/** Reader of an event line format; null for plain text. */
+/** Returns the reader of an event format. Null for plain text. */
 export function readerOf(kind: ParserKind): (() => EngineReader) | null {
   if (kind === 'text') return null;
   if (kind === 'squad') return () => ({ line: parseEventLine });

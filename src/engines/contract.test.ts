@@ -115,7 +115,9 @@ describe.each(ids([...CLIS, ...OTHERS]))('%s in a sandbox', { tags: ['I1', 'I4']
     for (const { path } of login) expect(path).toMatch(/^\/home\/u\//);
     const usual = needs().login.map(({ path }) => path);
     expect(login.map(({ path }) => path)).toEqual(usual);
-    for (const name of drops) expect(Object.keys({ ...moved, QWEN_RUNTIME_DIR: '' })).toContain(name);
+    // Other folders of state, and sandboxes of their own, which do not work inside ours.
+    const others = ['QWEN_RUNTIME_DIR', 'COPILOT_CACHE_HOME', 'COPILOT_PKG_CACHE_HOME', 'GEMINI_SANDBOX'];
+    for (const name of drops) expect([...Object.keys(moved), ...others, 'QWEN_SANDBOX']).toContain(name);
   });
 
   test('reaches Squad over HTTP, because the socket of the hub is not there', async () => {

@@ -16,7 +16,7 @@ export interface EngineSurroundings {
   home: string;
 }
 
-/** Creates engines from the spec that is stored with a run. */
+/** Creates an engine from the spec that is stored with a run. */
 export function createEngines({ node, programs, home }: EngineSurroundings): Engines {
   const scripted = createScriptedEngine({ node, agentScript: join(programs, 'scripted-agent.cjs') });
   const native = { node, agentScript: join(programs, 'agent.cjs'), compileCache: join(home, 'cache') };

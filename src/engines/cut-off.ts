@@ -1,6 +1,9 @@
 import type { EngineEvent } from '../core/ports/engine.ts';
 
-/** A note for an incomplete answer, for CLIs that report it only in a message or stop reason. Nothing for other messages. */
+/**
+ * A note for an incomplete answer, for CLIs that report it only in a message or stop reason. Empty for other
+ * messages.
+ */
 export function cutOffNote(message: string | null): EngineEvent[] {
   if (message === null) return [];
   const text = OUTPUT_LIMIT.test(message)

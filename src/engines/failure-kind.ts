@@ -1,6 +1,6 @@
 import type { EngineFailure } from '../core/ports/engine.ts';
 
-/** Classifies a failure by the API's status or the CLI's message. */
+/** Classifies a failure by the HTTP status of the API or the CLI's message. */
 export function failureKind(message: string, status: number | null = statusIn(message)): EngineFailure {
   if (status === 429 || status === OVERLOADED || RATE_LIMITED.test(message)) return 'ENGINE_RATE_LIMITED';
   if (status === 401 || status === 403 || NOT_LOGGED_IN.test(message)) return 'ENGINE_NOT_LOGGED_IN';
@@ -8,7 +8,7 @@ export function failureKind(message: string, status: number | null = statusIn(me
   return 'ENGINE_FAILED';
 }
 
-/** Anthropic's own status: the service is overloaded. */
+/** Anthropic's status for an overloaded service. */
 const OVERLOADED = 529;
 const RATE_LIMITED =
   /rate.?limit|usage limit|too many requests|(?<![a-z])overloaded(?![a-z])|quota (?:was )?exceeded|exceeded your current quota/i;
@@ -17,12 +17,12 @@ const NOT_LOGGED_IN =
 const UNKNOWN_CHAT =
   /no (?:conversation|rollout|saved session|session)s? (?:was )?found (?:with|for)|session .{0,80} not found|does not match any session/i;
 
-/** An HTTP status in a message, if the text calls it one. */
+/** Finds an HTTP status in a message, if the text calls the number a status. */
 function statusIn(message: string): number | null {
   const found = /(?:status|error|code|http|answered)\D{0,12}\b([45]\d\d)\b|^\s*([45]\d\d)\b/i.exec(message);
   return found ? Number(found[1] ?? found[2]) : null;
 }
 
-/** When an API request is repeated, as the end of a sentence. Empty if that is at once or unknown. */
+/** End of a sentence that says when an API request is repeated. Empty if that is at once or unknown. */
 export const waitText = (waitMs: number | null): string =>
   waitMs === null || waitMs < 1_000 ? '' : ` in ${Math.round(waitMs / 1_000)} s`;

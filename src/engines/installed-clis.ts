@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import type { Engines } from '../core/ports/engine.ts';
+import type { FoundClis } from '../core/ports/machines.ts';
 import { type FoundExecutable, findExecutable } from '../process/programs/find-executable.ts';
 import { cliNamed, type InstalledCli } from '../schema/engine-spec.ts';
 import { SquadError } from '../schema/error.ts';
@@ -12,12 +13,19 @@ import { isOlder } from './version.ts';
 /** Finds agent CLIs in an environment, with their versions. */
 export function installedClis(
   versions: ProgramVersions,
-): Pick<Engines, 'find' | 'refresh' | 'installed' | 'isPresent' | 'clis'> {
+): Pick<Engines, 'find' | 'refresh' | 'installed' | 'isPresent' | 'clis' | 'programs'> {
   async function look(
     profile: CliProfile,
     command: string,
     env: Record<string, string>,
+    on?: FoundClis,
   ): Promise<InstalledCli | null> {
+    if (on) {
+      const there = on.find(
+        ({ cli, program }) => cli === profile.id && (!command.includes('/') || command === program),
+      );
+      return there ? { ...there, warning: warningFor(profile, there.version) } : null;
+    }
     const path = pathOf(command, env);
     if (path === null) return null;
     const program = profile.resolve?.(path) ?? path;
@@ -26,34 +34,36 @@ export function installedClis(
   }
 
   return {
-    async find(nameOrCommand, env) {
+    async find(nameOrCommand, env, on) {
       const name = basename(nameOrCommand);
       const cli = cliNamed(name);
       const profile = cliProfiles().find(({ id, programs }) => id === cli || programs.includes(name));
       if (!profile) return null;
       const commands = nameOrCommand.includes('/') ? [nameOrCommand] : profile.programs;
       for (const command of commands) {
-        const found = await look(profile, command, env);
+        const found = await look(profile, command, env, on);
         if (!found) continue;
         refuseTooOld(profile, found);
         return found;
       }
+      if (on) throw notOnMachine(profile);
       throw notExecutable(profile, commands, env) ?? notFound(profile, commands, env);
     },
-    async refresh(spec, env) {
+    async refresh(spec, env, on) {
       if (spec.kind !== 'cli') return { spec, notes: [] };
       const profile = cliProfile(spec.cli);
-      const cli = await look(profile, spec.program, env);
+      const cli = await look(profile, spec.program, env, on);
+      if (!cli && on) throw notOnMachine(profile);
       if (!cli) throw notExecutable(profile, [spec.program], env) ?? notFound(profile, [spec.program], env);
       refuseTooOld(profile, cli);
       const { program, version, warning } = cli;
       return { spec: { ...spec, program, version }, notes: warning === null ? [] : [warning] };
     },
-    async installed(env) {
+    async installed(env, on) {
       const found = await Promise.all(
         cliProfiles().map(async profile => {
           for (const command of profile.programs) {
-            const cli = await look(profile, command, env);
+            const cli = await look(profile, command, env, on);
             if (cli) return cli;
           }
           return null;
@@ -65,6 +75,7 @@ export function installedClis(
       cliProfiles().map(({ id, name, install, login, toolNames = {} }) => ({
         ...{ cli: id, name, install, login, toolNames },
       })),
+    programs: () => cliProfiles().map(({ id, programs }) => ({ cli: id, programs })),
     isPresent: (cli, env) =>
       cliProfiles().some(
         ({ id, programs }) => id === cli && programs.some(command => pathOf(command, env) !== null),
@@ -79,7 +90,7 @@ function pathOf(command: string, env: Record<string, string>): string | null {
 
 function lookUp(command: string, env: Record<string, string>): FoundExecutable {
   const path = env.PATH ?? '';
-  // An empty PATH means the current folder, where a repository could place a fake agent.
+  // With an empty PATH the system searches the current folder, where a repository could place a fake agent.
   if (!path && !command.includes('/')) return { status: 'not_found' };
   return findExecutable(command, { path, cwd: '/' });
 }
@@ -118,6 +129,14 @@ function notExecutable(
     suggestions: [`chmod +x ${shellWord(blocked.path)}`],
   });
 }
+
+const notOnMachine = ({ name, install }: CliProfile): SquadError =>
+  new SquadError('ENGINE_NOT_FOUND', `The program of ${name} was not found on that machine`, {
+    suggestions: [
+      `Install it there: ${install}`,
+      '`squad machines doctor` lists what was found on the PATH of its login shell.',
+    ],
+  });
 
 function notFound(
   { name, install }: CliProfile,

@@ -1,9 +1,9 @@
-/** A JSON object of unknown shape, as an agent CLI printed it. */
+/** A JSON object of unknown shape that an agent CLI printed. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 const NONE: Fields = {};
 
-/** The JSON object on a line, or null for other output: a partial line, a banner or a number. */
+/** Parses the JSON object on a line. Null for other output, such as a partial line, a banner or a number. */
 export function fieldsOf(line: string): Fields | null {
   if (!line.trimStart().startsWith('{')) return null;
   try {
@@ -17,7 +17,7 @@ export function fieldsOf(line: string): Fields | null {
 export const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 export const number = (value: unknown): number | null =>
   typeof value === 'number' && Number.isFinite(value) ? value : null;
-/** A token count or a cost. Negative figures are dropped: they would reduce totals. */
+/** A token count or a cost. Negative figures are dropped, because they would reduce totals. */
 export const amount = (value: unknown): number | null => {
   const figure = number(value);
   return figure === null || figure < 0 ? null : figure;
@@ -26,7 +26,7 @@ export const fields = (value: unknown): Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : NONE;
 export const list = (value: unknown): Fields[] => (Array.isArray(value) ? value.map(fields) : []);
 
-/** The sum of the known figures; null if none is known. */
+/** Sum of the known figures. Null if none is known. */
 export function sum(...figures: (number | null)[]): number | null {
   const known = figures.filter(figure => figure !== null);
   const total = known.reduce((sum, figure) => sum + figure, 0);

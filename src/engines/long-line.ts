@@ -1,8 +1,8 @@
 import type { EngineEnd } from '../core/ports/engine.ts';
 
 /**
- * The type of an event whose line was too long to be read. Null if the line is not an event, `unknown` if its type does not come
- * first.
+ * Type of an event whose line was too long to read. Null if the line is not an event, `unknown` if the type is not
+ * its first field.
  */
 export function longLineType(beginning: string): string | null {
   if (!beginning.startsWith('{')) return null;
@@ -12,7 +12,7 @@ export function longLineType(beginning: string): string | null {
 export const answerTooLong = (): EngineEnd => ({
   type: 'end',
   ok: false,
-  // Without this text, earlier output would be taken for the answer.
+  // Without this text, Squad would take earlier output for the answer.
   answer: '(The answer is longer than 8 MiB and not shown. It is in the output of the run.)',
   error:
     'The answer is longer than 8 MiB, which is more than Squad reads. All of it is in the output of the run (`squad log`). Ask for a shorter answer, or for one in a file.',

@@ -1,9 +1,9 @@
 import { SquadError } from '../schema/error.ts';
 
-/** Limit of the kernel for a single argument. */
+/** The kernel's limit for a single argument. */
 const MAX_ARGUMENT_LENGTH = 128 * 1024 - 1;
 
-/** Checks a value that is an argument of its own: it must not look like a flag, be too long or contain a NUL. */
+/** Checks a value that is passed as a separate argument: it must not look like a flag, be too long or contain a NUL. */
 export function oneArgument(what: string, value: string): string {
   if (value.startsWith('-'))
     throw new SquadError('ARGUMENT_LOOKS_LIKE_FLAG', `${what} begins with "-": ${shortened(value)}`, {
@@ -12,7 +12,7 @@ export function oneArgument(what: string, value: string): string {
   return partOfArgument(what, value);
 }
 
-/** Checks a value that follows its flag in the same argument. */
+/** Checks a value that follows its flag in the same argument, as in `--flag=value`. */
 export function partOfArgument(what: string, value: string): string {
   if (value.includes('\0'))
     throw new SquadError('INVALID_TEXT', `${what} contains a NUL character: ${shortened(value)}`, {

@@ -1,9 +1,9 @@
 import { SquadError } from '../schema/error.ts';
 
-/** Common tool names, and the engine's own names for them. */
+/** Maps common tool names to the engine's own names. */
 export type ToolTable = Readonly<Record<string, readonly string[]>>;
 
-/** The engine's own names of the requested tools, which may already be its own. */
+/** Translates the requested tools to the engine's own names. Names that are already the engine's own are kept. */
 export function ownTools(asked: readonly string[], engine: string, table: ToolTable): string[] {
   const own = new Set(Object.values(table).flat());
   return [

@@ -13,11 +13,11 @@ export interface Holders {
   budget: Holder;
   schema: Holder;
   effort: Holder;
-  /** Only for CLIs that can ask. */
+  /** Absent for CLIs that cannot ask for approval. */
   approvals?: Holder;
 }
 
-/** One rule for each limit in the options. */
+/** Returns one rule for each limit in the options. */
 export function policyRules(options: RunOptions, holders: Holders): PolicyRule[] {
   const { permission, approvals, tools, budgetUsd, outputSchema, effort } = options;
   const rules: PolicyRule[] = [];

@@ -6,21 +6,27 @@ import { runProgram } from '../process/programs/run-program.ts';
 import { versionIn } from './version.ts';
 
 export interface ProgramVersions {
-  /** Version from `--version`; null if there is none. Asked once per file, or again after a while without an answer. */
+  /**
+   * Version that `--version` prints, or null if it prints none. Each program file is asked once, or again after a
+   * while if it did not answer.
+   */
   of(program: string, env: Record<string, string>): Promise<string | null>;
 }
 
 const Known = z.record(
   z.string(),
-  /** Time and size of the program file at that time. */
+  /** Modification time and size of the program file when the version was read. */
   z.object({ mtimeMs: z.number(), size: z.number(), version: z.string() }),
 );
 type Known = z.infer<typeof Known>;
 
-/** A program without an answer may have been slow only once, but asking at every start would slow down all runs. */
+/** A program that did not answer may have been slow only once, but asking at every start would slow down all runs. */
 const ASK_AGAIN_AFTER_MS = 5 * 60_000;
 
-/** Caches versions in a file by path, time and size, because some programs take seconds to answer. */
+/**
+ * Caches versions in a file, by the program's path, modification time and size, because some programs take seconds to
+ * answer.
+ */
 export function createProgramVersions(cacheFile: string, limitMs = 8_000): ProgramVersions {
   let known: Known | null = null;
   const asking = new Map<string, Promise<string | null>>();
@@ -86,7 +92,7 @@ function readCache(file: string): Known {
   try {
     return Known.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch {
-    return {}; // safe to lose: versions are asked again
+    return {}; // the cache may be lost: versions are then read again
   }
 }
 
@@ -95,5 +101,5 @@ function writeCache(file: string, known: Known): void {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     writeFileSync(`${file}.new`, JSON.stringify(known), { mode: 0o600 });
     renameSync(`${file}.new`, file);
-  } catch {} // versions are asked again next time
+  } catch {} // versions are read again next time
 }

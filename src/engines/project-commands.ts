@@ -5,7 +5,7 @@ import { readProjectText } from './read-text.ts';
 import { type Fork, isAsTrusted, twinOf } from './worktree-twin.ts';
 
 export interface ProjectSettings {
-  /** Spelt as its vendor does. */
+  /** Name of the CLI as its vendor spells it. */
   cli: string;
   program: string;
   /** Settings files of a project. */
@@ -16,7 +16,10 @@ export interface ProjectSettings {
   isTrusted(folder: string): boolean;
 }
 
-/** Headless, these CLIs do not ask whether a folder is trusted: they use settings that came with the repository. */
+/**
+ * In headless mode these CLIs do not ask whether a folder is trusted, but apply settings that came with the
+ * repository. Squad refuses settings that run commands.
+ */
 export function refuseProjectCommands(cwd: string, settings: ProjectSettings, fork: Fork = null): void {
   const ownFolder = twinOf(cwd, fork) ?? cwd;
   const isTrusted = upwards(cwd).some(settings.isTrusted);
@@ -43,7 +46,7 @@ function refusal(file: string, key: string, cwd: string, { cli, program }: Proje
   );
 }
 
-/** For a work tree, in which an agent may have changed a trusted file. */
+/** Error for a work tree in which an agent may have changed a trusted file. */
 const changed = (file: string, key: string, twin: string, { cli }: ProjectSettings): SquadError =>
   new SquadError(
     'NOT_ALLOWED',
@@ -55,14 +58,14 @@ const changed = (file: string, key: string, twin: string, { cli }: ProjectSettin
     },
   );
 
-/** Folders that may have project settings: from this one up to the root of its repository. */
+/** Folders that may have project settings: this folder and its parents up to the root of its repository. */
 export function projectFolders(cwd: string): string[] {
   const folders = upwards(cwd);
   const root = folders.findIndex(isRepository);
   return root === -1 ? [cwd] : folders.slice(0, root + 1);
 }
 
-/** Codex's sandbox leaves empty `.git` folders in the folders its agents may write in. */
+/** Codex's sandbox leaves empty `.git` folders in folders that its agents may write to. They are no repositories. */
 function isRepository(folder: string): boolean {
   const path = join(folder, '.git');
   const found = statSync(path, { throwIfNoEntry: false });
@@ -73,11 +76,11 @@ function isEmpty(folder: string): boolean {
   try {
     return readdirSync(folder).length === 0;
   } catch {
-    return false; // not readable: counts as a repository, so settings above it are not used
+    return false; // an unreadable folder counts as a repository, so settings above it are not used
   }
 }
 
-/** The folder and all above it. */
+/** The folder and all its parents. */
 export function upwards(folder: string): string[] {
   const above = dirname(folder);
   return above === folder ? [folder] : [folder, ...upwards(above)];

@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { SquadError } from '../schema/error.ts';
 
-/** A file of the user. Empty if it is not readable, because the CLI could not read it either. */
+/** Reads a file of the user. Empty if it is not readable, because the CLI could not read it either. */
 export function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
@@ -10,12 +10,12 @@ export function readText(file: string): string {
   }
 }
 
-/** Project settings usually have a few kilobytes. */
+/** Size limit. Project settings usually have a few kilobytes. */
 const MAX_PROJECT_BYTES = 256 * 1024;
 
 /**
- * A file that came with a repository. A file that cannot be checked is refused, because the CLI might read what we did not. A pipe
- * would block forever.
+ * Reads a file that came with a repository. A file that cannot be checked is refused, because the CLI might be able
+ * to read it. A pipe is refused too, because reading it would block forever.
  */
 export function readProjectText(file: string): string {
   let fd: number;

@@ -23,6 +23,12 @@ test.each<[CliId, Record<string, string>, string[]]>([
     { CLAUDE_CODE_USE_BEDROCK: '1', AWS_REGION: 'eu-west-1' },
     ['bedrock-runtime.eu-west-1.amazonaws.com'],
   ],
+  [
+    'claude',
+    { CLAUDE_CODE_USE_VERTEX: '1', VERTEX_REGION_CLAUDE_4_6_SONNET: 'europe-west1' },
+    ['europe-west1-aiplatform.googleapis.com', 'aiplatform.eu.rep.googleapis.com'],
+  ],
+  ['claude', { ANTHROPIC_FOUNDRY_RESOURCE: 'mine' }, ['mine.services.ai.azure.com']],
   ['codex', { OPENAI_BASE_URL: 'http://models.example/v1' }, ['api.openai.com', 'models.example']],
   [
     'gemini',

@@ -1,12 +1,12 @@
 import type { EngineEnd, EngineEvent } from '../core/ports/engine.ts';
 import { answerTooLong } from './long-line.ts';
 
-/** Longer texts are shown in several events. */
+/** Longer texts are split into several events. */
 const MAX_EVENT_LENGTH = 400;
-/** A longer answer is not reported, but it is in the run's output. */
+/** A longer answer is not reported, but stays in the run's output. */
 const MAX_ANSWER_LENGTH = 8 * 1024 * 1024;
 
-/** Collects streamed text. Shows it line by line; the text since the last tool call is the answer. */
+/** Collects streamed text and reports it line by line. The text since the last tool call is the answer. */
 export class Speech {
   #shown = '';
   #answer = '';
@@ -19,14 +19,14 @@ export class Speech {
     return piece.endsWith('\n') || this.#shown.length >= MAX_EVENT_LENGTH ? this.pause() : [];
   }
 
-  /** Shows the text so far, because another event follows. */
+  /** Reports the text so far, because an event of another kind follows. */
   pause(): EngineEvent[] {
     const text = this.#shown.trim();
     this.#shown = '';
     return text ? [{ type: 'text', text }] : [];
   }
 
-  /** Part of the answer was too long to be read. */
+  /** Call this when part of the answer was too long to read. */
   miss(): void {
     this.#isWhole = false;
   }
@@ -38,7 +38,7 @@ export class Speech {
     return this.pause();
   }
 
-  /** The end of a successful turn. */
+  /** End event of a successful turn. */
   end(): EngineEnd {
     return this.#isWhole
       ? { type: 'end', ok: true, answer: this.#answer.trim(), error: null }

@@ -5,11 +5,11 @@ import { failureKind } from './failure-kind.ts';
 const MAX_LINES = 6;
 const MAX_LINE_LENGTH = 300;
 
-/** The end of a turn that failed before its first event: a bad flag, a missing key, an unknown chat. */
+/** End event of a turn that failed before its first event, because of a bad flag, a missing key or an unknown chat. */
 export async function stderrEnd(
   exit: Parameters<NonNullable<EngineReader['finish']>>[0],
 ): Promise<EngineEnd[]> {
-  // Success needs an event of the engine, and a signal needs no explanation.
+  // Only an event of the engine can report success, and a signal needs no explanation.
   if (exit.exitCode === null || exit.exitCode === 0 || exit.exitCode > 128) return [];
   const stderr = (await exit.file('stderr')) ?? '';
   const message = stderrExcerpt(stderr, MAX_LINES).map(shortened).join('\n');

@@ -2,7 +2,7 @@ import type { EngineEnd, EngineFailure } from '../core/ports/engine.ts';
 import { failureKind } from './failure-kind.ts';
 import { type Fields, fields, number, text } from './json-line.ts';
 
-/** Recognises failures that only this CLI has; null for common ones. */
+/** Recognises failures that only this CLI has. Null for failures that all CLIs have. */
 export type OwnFailure = (message: string) => EngineFailure | null;
 
 interface EndDialect {
@@ -10,7 +10,7 @@ interface EndDialect {
   isOwnText?(text: string): boolean;
 }
 
-/** `subtype` is "success" even for a failed login, so only `is_error` counts. */
+/** Claude Code reports `subtype` "success" even for a failed login, so only `is_error` counts. */
 export function streamJsonEnd(line: Fields, { ownFailure, isOwnText }: EndDialect = {}): EngineEnd {
   const answer = text(line.result) ?? '';
   if (line.is_error === false && !isOwnText?.(answer))

@@ -12,10 +12,10 @@ export interface StreamJsonDialect {
   /** Tools whose purpose is to change a file. */
   editing: readonly string[];
   messageTokens(usage: Fields): Tokens;
-  /** `before`: total of earlier results. A turn has several results if a sub-agent runs longer than the agent. */
+  /** `before` is the total of earlier results. A turn has several results if a sub-agent runs longer than the agent. */
   resultCount(result: Fields, before: Counted | null): Counted;
   ownFailure?: OwnFailure;
-  /** Matches an error text that the CLI prints in place of an answer. */
+  /** Whether this is an error text that the CLI prints instead of an answer. */
   isOwnText?(text: string): boolean;
   /** Events from the CLI's own chat file for a turn without a result. */
   unfinished?(
@@ -37,7 +37,7 @@ export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
 
   function said(line: Fields): EngineEvent[] {
     const message = fields(line.message);
-    // The CLI's own message about a failed request. The result repeats it.
+    // The CLI's own message about a failed request. It is skipped, because the result repeats it.
     if (message.model === '<synthetic>') return [];
     // Text of a sub-agent is not this agent's answer.
     const isOwn = text(line.parent_tool_use_id) === null;
@@ -46,7 +46,7 @@ export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
       if (part.type === 'tool_use') return calls.begin(text(part.id), text(part.name), fields(part.input));
       return [];
     });
-    // A result replaces the usage so far, until another result comes.
+    // A result replaces the usage counted so far, until another result comes.
     return ended ? events : [...events, ...usage.add(message)];
   }
 
@@ -68,7 +68,8 @@ export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
     },
     tooLong(beginning) {
       const type = longLineType(beginning);
-      // The result repeats an earlier message. In Claude Code's result the type comes last.
+      // Other long lines can be skipped, because the result repeats the messages. In Claude Code's result the type is
+      // the last field, so its type is unknown here.
       if (type !== 'result' && type !== 'unknown') return [];
       ended = true;
       return [answerTooLong()];
@@ -86,7 +87,7 @@ const toolResults = (line: Fields, calls: ToolCalls): EngineEvent[] =>
     .filter(part => part.type === 'tool_result')
     .flatMap(part => calls.end(text(part.tool_use_id), part.is_error !== true));
 
-/** Messages that the CLI sends to the model as the user, after an incomplete answer. */
+/** Notes from messages that the CLI sends to the model in the user's name, after an incomplete answer. */
 const cutOffBefore = (line: Fields): EngineEvent[] =>
   line.isSynthetic === true && text(line.parent_tool_use_id) === null
     ? list(fields(line.message).content).flatMap(part => cutOffNote(text(part.text)))

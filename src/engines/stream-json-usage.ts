@@ -6,16 +6,16 @@ export type Tokens = Pick<Usage, 'input' | 'output' | 'cached'>;
 
 export interface Counted extends Tokens {
   costUsd: number | null;
-  /** Figures that count from the beginning of the chat. */
+  /** Names of figures that count from the beginning of the chat. */
   runningTotals: readonly UsageFigure[];
 }
 
-/** A turn may have any number of messages, so older ones are only kept as a sum. */
+/** A turn may have any number of messages, so only the sum of older messages is kept. */
 const MAX_RECENT = 64;
 
-/** Counts usage while the turn runs. A message may come as several lines, one for each part. */
+/** Counts usage while the turn runs. A message may arrive in several lines, one for each part. */
 export class MessageUsage {
-  /** Messages that may still get another line. Lines of sub-agents are interleaved. */
+  /** Recent messages, which may still get another line, because lines of sub-agents are interleaved. */
   readonly #recent = new Map<string, Tokens>();
   #before: Tokens = { input: null, output: null, cached: null };
   readonly #tokens: (usage: Fields) => Tokens;

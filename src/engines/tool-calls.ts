@@ -3,10 +3,10 @@ import { type Fields, text } from './json-line.ts';
 
 type Describe = (name: string, input: Fields) => { detail: string; edits: boolean };
 
-/** More calls than can run at once. The oldest of so many will never end. */
+/** More calls than can run at once. With this many open calls, the oldest will never end. */
 const MAX_OPEN = 1_000;
 
-/** Tool calls that have not ended. A result has only the id of its call, not its name. */
+/** Tool calls that have not ended. A tool result has only the id of its call, so the names are kept here. */
 export class ToolCalls {
   readonly #open = new Map<string, { name: string; denied: boolean }>();
   readonly #describe: Describe;
@@ -46,7 +46,7 @@ const shortened = (detail: string): string =>
 /** Argument names that describe a call best, in order of preference. */
 const TELLING = ['command', 'cmd', 'file_path', 'filePath', 'path', 'pattern', 'query', 'url', 'description'];
 
-/** A short description of a tool call from its arguments. */
+/** Short description of a tool call, taken from its arguments. */
 export function toolDetail(input: Fields): string {
   const telling = TELLING.map(name => text(input[name])).find(Boolean);
   return telling ?? (Object.keys(input).length > 0 ? JSON.stringify(input) : '');

@@ -41,14 +41,14 @@ const REASONS: Record<Extract<UseDecision, { allowed: false }>['reason'], string
 
 type Inspection = { tools: SeenTool[]; faults: ServerFault[] };
 
-/** Selects the servers that a run of this role would get. `roleId` null: no role, so every server is inspected. */
+/** Selects the servers that a run of this role would get. With `roleId` null every server is inspected. */
 interface Inspect extends Pick<RunServersOptions, 'workspace' | 'roleId' | 'roleMcp' | 'pool' | 'onJudged'> {
   config: McpConfig;
   env: Record<string, string>;
   timers: Timers;
   roles?: readonly string[] | undefined;
   confirmed?: RunServersOptions['confirmed'];
-  /** Only set for the own servers of a subagent. */
+  /** Start timeouts, set only for the own servers of a subagent. */
   startMs?: RunServersOptions['startMs'];
 }
 
@@ -94,7 +94,7 @@ async function inspectTools(inspect: Inspect): Promise<Inspection> {
   }
 }
 
-/** Null: the role may use the tool. */
+/** Why the role may not use the tool. Null if it may. */
 function reasonWhyNot(
   may: UseDecision,
   { server, name }: Thing,
@@ -225,7 +225,7 @@ interface AdminOptions extends Pick<GatewayOptions, 'configs' | 'audit' | 'clock
   /** Loads the confirmed dangling restrictions of a server. */
   confirmed(workspace: string, server: string): ServerPins;
   onConfirmed(workspace: string): void;
-  /** Workspaces with runs. */
+  /** Workspaces that have runs. */
   workspaces(): string[];
 }
 

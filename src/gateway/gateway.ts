@@ -31,7 +31,7 @@ export interface GatewayOptions extends Pick<PoolOptions, 'onQuestion'> {
   variablesOf(run: Run): Promise<Record<string, string>>;
   /** Further secrets of a run that has its own servers. */
   secretsOf?(run: Run): Promise<readonly Secret[]>;
-  /** Ids of all roles of the run's workspace; absent: roles are not checked. */
+  /** Ids of all roles of the run's workspace. If absent, roles are not checked. */
   rolesOf?(run: Run): Promise<readonly string[]>;
   clock: Clock;
   timers?: Timers;
@@ -71,7 +71,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       for (const runId of server.users) notify(runId, [what]);
     },
     onServerError(server, error, fault) {
-      // Logged only for the first failure in a row.
+      // Only the first of several failures in a row is logged.
       if (!server.isDown)
         options.warn(`${describeServerError(server.id, error, fault)} (${server.workspace})`);
       server.isDown = true;
@@ -127,7 +127,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
   };
 
-  /** Null: the run has ended, or the gateway is closed. */
+  /** Access of a run to servers. Null if the run has ended, or the gateway is closed. */
   function accessOf(run: Run): RunAccess | null {
     if (isClosed) return null;
     const known = runs.get(run.id);
@@ -149,7 +149,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   function arrived(access: RunAccess, inForce: ConfigInForce): void {
     const { id } = access.run;
-    // The run may have ended during the await.
+    // The run may have ended while this function waited.
     if (runs.get(id) !== access) return;
     apply(access, inForce);
     if (inForce.config !== null) notify(id, LISTS);

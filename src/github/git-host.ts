@@ -9,7 +9,7 @@ import type { ApiClient, ApiFailure, ApiResult } from './octokit-client.ts';
 import { push, remoteTip } from './push.ts';
 
 export interface Attempt {
-  /** What was attempted, for example "open a pull request in owner/name". */
+  /** Description of the attempted action, for example "open a pull request in owner/name". */
   what: string;
   apiUrl: string;
   /** Required scope of a classic token, or permissions of a fine-grained one. */
@@ -27,7 +27,7 @@ export function apiError(failure: ApiFailure, attempt: Attempt): SquadError {
   return new SquadError('GITHUB_REFUSED', answer, { suggestions: [nextStep(failure, attempt)] });
 }
 
-/** The response does not come from GitHub, or was cut off. */
+/** Error for a response that does not come from GitHub, or that was cut off. */
 export const unreadable = (attempt: Attempt): SquadError =>
   new SquadError(
     'GITHUB_UNREACHABLE',
@@ -70,7 +70,7 @@ function rateLimited({ headers }: ApiFailure, attempt: Attempt, said: string): S
   );
 }
 
-/** Time at which the rate limit ends; null: unknown. */
+/** Time at which the rate limit ends. Null if unknown. */
 function resetOf(headers: Record<string, string>): string | null {
   const wait = Number(headers['retry-after']);
   const reset = Number(headers['x-ratelimit-reset']);
@@ -78,7 +78,7 @@ function resetOf(headers: Record<string, string>): string | null {
   return wait > 0 ? asTime(Date.now() + wait * 1000) : null;
 }
 
-/** Returns null for an invalid date. */
+/** Formats a time. Returns null for an invalid date. */
 function asTime(ms: number): string | null {
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? null : date.toISOString().replace(/\.\d+Z$/, 'Z');
@@ -232,7 +232,7 @@ export function createGitHub(options: GitHubOptions): GitHost {
   const { requestTimeoutMs = REQUEST_TIMEOUT_MS, pushTimeoutMs = PUSH_TIMEOUT_MS } = options;
   const pushOptions = { openGit, timeoutMs: pushTimeoutMs };
 
-  /** Loaded on first use, because most hubs never need it. */
+  /** Creates the API client. Its module is loaded on first use, because most hubs never need it. */
   async function clientFor({ apiUrl }: HostedRepository, access: GitHostAccess): Promise<ApiClient> {
     const { createApiClient } = await import('./octokit-client.ts');
     return createApiClient({ ...access, apiUrl, timeoutMs: access.timeoutMs ?? requestTimeoutMs });

@@ -63,7 +63,10 @@ function responseOf({ statusCode = 0, headers }: IncomingMessage, text: string):
   });
 }
 
-/** Undefined: Node's own certificates. If the file cannot be read, the TLS error of the host shows what is wrong. */
+/**
+ * Certificates for TLS. Undefined means Node's own certificates. If the file cannot be read, the TLS error of the
+ * host shows what is wrong.
+ */
 function certificates(env: Record<string, string>): string[] | undefined {
   const file = CERTIFICATE_NAMES.map(name => env[name]).find(Boolean);
   if (!file) return undefined;
@@ -87,7 +90,7 @@ export type ApiResult = { data: unknown } | ApiFailure;
 
 export interface ApiFailure {
   failed: true;
-  /** Null: there was no response. */
+  /** HTTP status. Null if there was no response. */
   status: number | null;
   /** Header names are in lower case. */
   headers: Record<string, string>;

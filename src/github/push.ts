@@ -45,7 +45,7 @@ interface Cause {
   pattern: RegExp;
   /** Explanation that is added where git's message is not clear. */
   why?: (attempt: PushAttempt) => string;
-  /** Next step; null: the branch may have arrived. */
+  /** Next step for the user. Null if the branch may have arrived anyway. */
   next: ((attempt: PushAttempt) => string) | null;
 }
 
@@ -126,7 +126,7 @@ function messageOf(
     .filter(line => /^(remote|fatal|error|ssh|kex|Host key|[\w.@-]+: Permission denied)/.test(line))
     .filter(line => !/^(error: failed to push some refs|remote: *$)/.test(line));
   const all = [...new Set([...refusals, ...said])];
-  // Git's prompt for credentials: `why` explains it better.
+  // Git's message about its prompt is removed, because `why` explains the problem better.
   const known = all.filter(line => !/could not read (Username|Password)/.test(line));
   const text = all.length > 0 ? known.join('; ') : stderr.trim() || `git ended with ${code}`;
   return createRedactor([{ name: 'GITHUB_TOKEN', value: access.token }])
@@ -278,7 +278,7 @@ export async function push(
   ]);
 }
 
-/** The commit of the branch on the host. */
+/** Commit of the branch on the Git host. */
 export async function remoteTip(
   options: PushOptions,
   worktree: Worktree,

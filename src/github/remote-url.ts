@@ -6,7 +6,7 @@ export type Protocol = 'https' | 'http' | 'ssh' | 'file';
 
 export interface RemoteUrl {
   protocol: Protocol;
-  /** Host with its port, if any; null for a folder on this machine. */
+  /** Host with its port, if any. Null for a folder on this machine. */
   host: string | null;
   owner: string;
   name: string;
@@ -15,12 +15,12 @@ export interface RemoteUrl {
 }
 
 /**
- * Parses every form of address that git can push to; null if it is none of them. A relative folder is relative to
+ * Parses every form of address that git can push to. Null if it is none of them. A relative folder is relative to
  * `root`.
  */
 export function parseRemoteUrl(text: string, root: string): RemoteUrl | null {
   const written = text.trim();
-  // Refused, because `ext::program` and similar addresses run a program.
+  // Addresses such as `ext::program` are refused, because git would run the program.
   if (written === '' || /^[\w+.-]+::/.test(written)) return null;
   if (/^[a-z][\w+.-]*:\/\//i.test(written)) return fromUrl(written);
   const [, host, path] = SHORT_FORM.exec(written) ?? [];
@@ -48,7 +48,7 @@ function fromUrl(written: string): RemoteUrl | null {
   switch (protocol) {
     case 'https:':
     case 'http:':
-      // Without the user part: git must send Squad's token, never credentials left in the address.
+      // The user part is left out: git must send Squad's token, never credentials that are part of the address.
       return named(pathname, {
         protocol: protocol === 'https:' ? 'https' : 'http',
         host,

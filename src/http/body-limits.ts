@@ -35,7 +35,10 @@ export class BodyLimits {
     this.#limits = limits;
   }
 
-  /** Null: the body may be read. Requests without a token (`''`) share one allowance. */
+  /**
+   * Checks a body against the limits. Null if the body may be read. Requests without a token (`''`) share one
+   * allowance.
+   */
   admit(request: IncomingMessage, response: ServerResponse, token: string): Refusal | null {
     const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
     const declared = Number(length ?? 0);

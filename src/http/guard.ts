@@ -81,7 +81,7 @@ export function tokenOf({ headersDistinct }: IncomingMessage): string | null {
   return more.length > 0 ? null : (/^Bearer +(\S+)$/i.exec(given ?? '')?.[1] ?? null);
 }
 
-/** The token is unknown or missing. An agent whose run has ended gets the same answer. */
+/** Refusal for an unknown or missing token. An agent whose run has ended gets the same answer. */
 export const UNKNOWN: Refusal = {
   status: 401,
   code: 'TOKEN_WRONG',
@@ -94,8 +94,8 @@ export interface Refusal {
   message: string;
   suggestions?: string[];
   /**
-   * A browser requested the web UI at the wrong address: a person reads the answer, and data that the browser stores
-   * for that address is not ours.
+   * True if a browser requested the web UI at the wrong address. A person reads the answer, and data that the browser
+   * stores for that address is not Squad's.
    */
   isForBrowser?: true;
 }
@@ -122,7 +122,7 @@ export function refuse(response: ServerResponse, refusal: Refusal): void {
   const isWorker = mode !== undefined && headers['service-worker'] !== undefined;
   response.writeHead(refusal.status, {
     ...headersOf(refusal),
-    // Not for requests of scripts, because an old tab may still contain unsent text.
+    // Storage is not cleared for requests of scripts, because an old tab may still contain unsent text.
     ...((mode === 'navigate' || mode === 'no-cors' || isWorker) && EVICT),
     ...(mode === 'navigate' && { 'content-type': 'text/plain; charset=utf-8' }),
   });

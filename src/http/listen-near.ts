@@ -14,13 +14,13 @@ export async function listenNear(
 ): Promise<{ port: number; other: Server | null }> {
   const last = Math.min(wanted + MAX_TRIED, MAX_PORT);
   for (let port = wanted; ; port++) {
-    // Port 0: the system chooses one.
+    // With port 0 the system chooses a free port.
     const other = await listenTwice(server, port <= last ? port : 0);
     if (other !== 'taken') return { port: portOf(server), other };
   }
 }
 
-/** Null: the machine has no IPv6 loopback. */
+/** Listens on both loopback addresses. Null if the machine has no IPv6 loopback. */
 async function listenTwice(server: HttpServer, port: number): Promise<Server | null | 'taken'> {
   if ((await listens(server, port, '127.0.0.1')) !== 'listening') return 'taken';
   const other = createServer(LIKE_HTTP, (socket: Socket) => server.emit('connection', socket));

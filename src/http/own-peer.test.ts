@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
-import { isOwnPeer, peerIn } from './own-peer.ts';
+import { type End, isOwnPeer, parsePeers, peerIn as peerOfEnd } from './own-peer.ts';
 
 const HEAD =
   '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode';
@@ -11,6 +11,8 @@ const PEER = { address: '127.0.0.1', port: 40_000 };
 /** A line as this machine's kernel would write it; the samples are those of a little-endian one. */
 const line = (local: string, remote: string, { state = '01', uid = 1000, inode = 4242 } = {}) =>
   `   7: ${local} ${remote} ${state} 00000000:00000000 00:00000000 00000000  ${uid}        0 ${inode} 1 00000000ca3ec2c9 20 4 30 10 -1`;
+
+const peerIn = (table: string, own: End, other: End) => peerOfEnd(parsePeers(table), own, other);
 
 test('the owner of a connection is that of its other end, and of no other', () => {
   const table = [
@@ -68,5 +70,18 @@ test.each(['127.0.0.1', '::1'])('a connection of our own at %s is ours', async h
   const [accepted] = (await once(server, 'connection')) as [Socket];
   expect(await isOwnPeer(accepted)).toBe(true);
   peer.destroy();
+  server.close();
+});
+
+test('connections that come while others are looked up are found too', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  const looked: Promise<boolean>[] = [];
+  server.on('connection', socket => looked.push(isOwnPeer(socket)));
+  const peers = Array.from({ length: 50 }, () => connect(port, '127.0.0.1'));
+  await expect.poll(() => looked.length).toBe(50);
+  expect(await Promise.all(looked)).toEqual(Array(50).fill(true));
+  for (const peer of peers) peer.destroy();
   server.close();
 });

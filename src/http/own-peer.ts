@@ -24,13 +24,35 @@ const OPEN_STATES = ['01', '04', '05'];
  */
 export async function peerOf(socket: Socket): Promise<Peer | null | undefined> {
   if (process.platform !== 'linux') return undefined;
+  const peers = await peersNow();
+  if (peers === null) return undefined;
+  const peer = { address: socket.remoteAddress ?? '', port: socket.remotePort ?? 0 };
+  const here = { address: socket.localAddress ?? '', port: socket.localPort ?? 0 };
+  return peerIn(peers, peer, here);
+}
+
+let reading: Promise<unknown> = Promise.resolve();
+let nextReading: Promise<Peers | null> | null = null;
+
+/**
+ * Reads the kernel's tables. Calls during a reading share the next one: each table lists every connection, so a
+ * reading for each of many connections would take time with the square of their number.
+ */
+function peersNow(): Promise<Peers | null> {
+  nextReading ??= reading.then(() => {
+    nextReading = null;
+    const tables = readTables();
+    reading = tables;
+    return tables;
+  });
+  return nextReading;
+}
+
+async function readTables(): Promise<Peers | null> {
   const tables = await Promise.all(
     ['tcp', 'tcp6'].map(name => readFile(`/proc/net/${name}`, 'utf8').catch(() => '')),
   );
-  if (tables.every(table => table === '')) return undefined;
-  const peer = { address: socket.remoteAddress ?? '', port: socket.remotePort ?? 0 };
-  const here = { address: socket.localAddress ?? '', port: socket.localPort ?? 0 };
-  return peerIn(tables.join('\n'), peer, here);
+  return tables.every(table => table === '') ? null : parsePeers(tables.join('\n'));
 }
 
 /**
@@ -42,15 +64,27 @@ export async function isOwnPeer(socket: Socket): Promise<boolean> {
   return peer === undefined || peer?.uid === process.getuid?.() || peer?.uid === 0;
 }
 
-/** Finds the holder of the `own` end of a connection to `other` in the kernel's tables; null if there is none. */
-export function peerIn(tables: string, own: End, other: End): Peer | null {
-  const [mine, theirs] = [namesOf(own), namesOf(other)];
+/** Open connections by their two ends, as the kernel's tables spell them. */
+type Peers = Map<string, Peer>;
+
+export function parsePeers(tables: string): Peers {
+  const peers: Peers = new Map();
   for (const line of tables.split('\n')) {
     const [, local, remote, state, , , , uid, , inode] = line.trim().split(/\s+/);
     // A socket that its program has closed is listed as owned by root.
     if (!OPEN_STATES.includes(state!) || inode === undefined || inode === '0') continue;
-    if (mine.includes(local!) && theirs.includes(remote!)) return { uid: Number(uid), inode };
+    peers.set(`${local} ${remote}`, { uid: Number(uid), inode });
   }
+  return peers;
+}
+
+/** Finds the holder of the `own` end of a connection to `other`; null if there is none. */
+export function peerIn(peers: Peers, own: End, other: End): Peer | null {
+  for (const mine of namesOf(own))
+    for (const theirs of namesOf(other)) {
+      const peer = peers.get(`${mine} ${theirs}`);
+      if (peer) return peer;
+    }
   return null;
 }
 

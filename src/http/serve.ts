@@ -57,7 +57,8 @@ const REFUSALS: Record<string, Refusal> = {
   },
 };
 
-const MAX_UNAUTHENTICATED = 256;
+/** More than a team of agents opens at once: a new connection has no chance to send its token before the next arrives. */
+const MAX_UNAUTHENTICATED = 1_024;
 
 /** Connections that have not sent a valid token, oldest first. */
 export class UnauthenticatedConnections {
@@ -65,8 +66,7 @@ export class UnauthenticatedConnections {
 
   /** Beyond the limit the oldest connection is closed, so that idle connections cannot keep others out. */
   add(socket: Socket): void {
-    this.sockets.add(socket);
-    socket.once('close', () => this.sockets.delete(socket));
+    if (!socket.destroyed) this.sockets.add(socket);
     if (this.sockets.size <= MAX_UNAUTHENTICATED) return;
     const [first] = this.sockets;
     this.sockets.delete(first!);
@@ -103,7 +103,7 @@ export function requestKind({ method, url, headers }: IncomingMessage, hosts: Ho
   return isWeb ? 'file' : 'elsewhere';
 }
 
-/** The only request that becomes a WebSocket. */
+/** True for the only request that becomes a WebSocket. */
 export const isLive = ({ method, url, headers }: IncomingMessage): boolean =>
   method === 'GET' && pathOf(url) === '/api/live' && headers.upgrade?.toLowerCase() === 'websocket';
 
@@ -119,7 +119,7 @@ export interface HttpServerOptions {
   admits(token: string, request: IncomingMessage, hosts: Hosts): boolean | Promise<boolean | Refusal>;
   mcp: Pick<HttpHandler, 'handle' | 'close'>;
   web: WebFace;
-  /** Metrics in the format of Prometheus; null: this client may not read them. */
+  /** Metrics in the format of Prometheus. Null if this client may not read them. */
   metrics?(request: IncomingMessage): Promise<string | null>;
   /** Limits for request bodies (default: BODY_LIMITS). */
   bodyLimits?: BodyLimitOptions;
@@ -152,8 +152,8 @@ const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 120_000;
 const CHECK_EVERY_MS = 2_000;
 /**
- * Sent to clients as `keep-alive`. The server waits longer than that, so that no request arrives while it closes an
- * idle connection.
+ * Idle time that the server announces to clients as `keep-alive`. The server itself waits longer, so that no request
+ * arrives while it closes an idle connection.
  */
 const IDLE_TIMEOUT_MS = 40_000;
 const IDLE_SPARE_MS = 10_000;
@@ -185,7 +185,10 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   server.on('connection', (socket: Socket) => {
     unauthenticated.add(socket);
     sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
+    socket.once('close', () => {
+      sockets.delete(socket);
+      unauthenticated.delete(socket);
+    });
   });
   const lastResponse = new WeakMap<Duplex, ServerResponse>();
   server.on('clientError', (error, socket) => refuseMalformed(error, socket, lastResponse.get(socket)));
@@ -200,7 +203,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     admit(request, response, () => refuse(response, UNMET_EXPECTATION));
   });
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    socket.on('error', () => {}); // 'close' follows
+    socket.on('error', () => {}); // the 'close' event follows
     const refusal = refuseForeign(request, hosts) ?? (isLive(request) ? null : NO_UPGRADE);
     if (refusal) return refuseOnSocket(socket, refusal);
     web
@@ -285,8 +288,13 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
 
   async function refuseUnknown(request: IncomingMessage): Promise<Refusal | null> {
     const token = tokenOf(request);
-    const admitted = token !== null && (await admits(token, request, hosts));
-    return admitted === true ? null : admitted || UNKNOWN;
+    if (token === null) return UNKNOWN;
+    // Finding out which process sent a valid token takes a while, in which the connection must stay.
+    unauthenticated.delete(request.socket);
+    const admitted = await admits(token, request, hosts);
+    if (admitted === true) return null;
+    unauthenticated.add(request.socket);
+    return admitted || UNKNOWN;
   }
 }
 

@@ -24,7 +24,10 @@ export class Sessions {
     return this.sessions.size;
   }
 
-  /** `isFirst`: this hub has not admitted a browser at this host before, so anything stored there is not ours. */
+  /**
+   * Opens a session. `isFirst` means that this hub has not admitted a browser at this host before, so that anything
+   * stored there came from another program.
+   */
   open(host: string): { token: string; isFirst: boolean } {
     const [oldest] = this.sessions.keys();
     if (this.sessions.size >= MAX_SESSIONS) this.end(oldest!);
@@ -37,7 +40,7 @@ export class Sessions {
     return { token: session.token, isFirst };
   }
 
-  /** The id of the session that this token opens at this host. */
+  /** Id of the session that this token opens at this host. */
   admit(token: string, host: string): string | null {
     const id = token.split('.', 1)[0]!;
     const session = this.sessions.get(id);
@@ -48,7 +51,7 @@ export class Sessions {
 
   /**
    * Proves to the web UI that this is the hub that admitted it, without sending the token. The proof includes the host,
-   * so that another program cannot relay the question to this hub. Null: there is no such session.
+   * so that another program cannot relay the question to this hub. Null if there is no such session.
    */
   proof(id: string, nonce: string, host: string): string | null {
     const session = this.sessions.get(id);
@@ -56,7 +59,7 @@ export class Sessions {
     return createHmac('sha256', session.token).update(`${nonce} ${host}`).digest('hex');
   }
 
-  /** An open tab keeps its session until the returned function is called. */
+  /** Keeps a session alive for an open tab, until the returned function is called. */
   hold(id: string): () => void {
     const session = this.sessions.get(id);
     if (!session) return () => {};

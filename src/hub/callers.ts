@@ -6,7 +6,7 @@ import { bearerOf } from './token.ts';
 
 export interface CallerPorts {
   liveRuns(): Run[];
-  /** Also finds a run that has ended. */
+  /** Finds a run, even if it has ended. */
   run(id: RunId): Promise<Run | null>;
   /** Environment of the run's agent. */
   environment(id: RunId): Promise<Record<string, string>>;
@@ -36,7 +36,7 @@ export async function callerOfHandshake(handshake: Handshake, ports: CallerPorts
       parent: null,
     };
   const caller = await callerOfRun(run, ports, asking?.isProven);
-  // Each client sets its own timeout for a tool call.
+  // Each client sets its own timeout for a tool call in this variable.
   const { MCP_TOOL_TIMEOUT } = handshake.env;
   return {
     ...caller,
@@ -53,9 +53,9 @@ export async function callerOfHandshake(handshake: Handshake, ports: CallerPorts
 }
 
 /**
- * The caller for an agent, whichever way it connects: with its run's workspace and environment, so that the agent
- * cannot start a run with settings other than the user's. The default is proven: the agent sent its token, or the hub
- * itself makes the request.
+ * Caller for an agent on any connection. It has the workspace and environment of the agent's run, so that the agent
+ * cannot start a run with settings other than the user's. By default the identity counts as proven, because the agent
+ * sent its token or the hub itself makes the request.
  */
 export async function callerOfRun(run: Run, ports: CallerPorts, isProven = true) {
   const { id, squadId, depth, type, reviewOf, options } = run;
@@ -72,6 +72,7 @@ export async function callerOfRun(run: Run, ports: CallerPorts, isProven = true)
       ...(options.subagent && { isSubagent: true as const }),
       ...(options.approvals === 'ask' && { approvals: true as const }),
       worktree: run.worktree,
+      ...(options.machine !== null && { machine: options.machine }),
       records: options.mcp.includes('squad/squad_decision_record'),
     },
   };

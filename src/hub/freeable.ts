@@ -2,7 +2,7 @@ import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatBytes } from '../base/text.ts';
 
-/** Enough to see what is large; counting millions of files would take too long. */
+/** Limit of counted files. It is enough to see what is large, and counting millions of files would take too long. */
 const MAX_ENTRIES = 200_000;
 
 const FREEABLE = [
@@ -27,7 +27,7 @@ function damagedDatabases(home: string): [name: string, what: string][] {
     const names = readdirSync(home).filter(name => name.includes('.damaged-'));
     return names.sort().map(name => [name, 'a damaged database that has been rebuilt']);
   } catch {
-    // The home cannot be read.
+    // The home folder cannot be read.
     return [];
   }
 }

@@ -5,7 +5,7 @@ const CHECK_EVERY_MS = 1_000;
 
 export interface GuardedFile {
   path: string;
-  /** Restores the file. False: another hub owns it. */
+  /** Restores the file. Returns false if another hub owns it. */
   restore(): boolean | Promise<boolean>;
 }
 

@@ -25,7 +25,7 @@ export class KeptCode {
     this.file = file;
     const source = readFileSync(program);
     const ofSource = createHash('sha256').update(source);
-    // Needed because V8 compares only the length of the source, and does not detect damage.
+    // The digest is needed because V8 compares only the length of the source and does not detect damage.
     this.digestOf = code => ofSource.copy().update(code).digest();
     const cachedData = this.read();
     this.script = new Script(asFunction(source.toString('latin1')), { filename: program, cachedData });
@@ -56,7 +56,7 @@ export class KeptCode {
       const code = kept.subarray(DIGEST_BYTES);
       return this.digestOf(code).equals(kept.subarray(0, DIGEST_BYTES)) ? code : undefined;
     } catch {
-      return undefined; // no file yet
+      return undefined; // there is no file yet
     }
   }
 }

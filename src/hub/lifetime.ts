@@ -29,7 +29,7 @@ export class Lifetime {
     if (this.isClosed) return;
     const { callsInFlight, end, lingerMs } = this.options;
     if (this.makesWay && callsInFlight() === 0)
-      // Not while a chunk is being read, because it may contain the next call.
+      // The check runs after the current chunk was read, because the chunk may contain the next call.
       setImmediate(() => {
         if (this.makesWay && callsInFlight() === 0) end('a newer version takes over');
       });
@@ -49,7 +49,7 @@ export class Lifetime {
     this.review();
   }
 
-  /** Called when the client that would start the newer hub is gone: this hub stays. */
+  /** Called when the client that would start the newer hub is gone, so that this hub stays. */
   stay(): void {
     this.makesWay = false;
   }

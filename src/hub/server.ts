@@ -84,7 +84,7 @@ export interface Connection {
   socket: Socket;
   /** Number of unanswered calls; the view keeps it up to date. */
   calls: number;
-  /** True: the hub has sent its last line, so a view that has not begun to read must not begin. */
+  /** True if the hub has sent its last line. A view that has not begun to read must not begin. */
   isOver: boolean;
 }
 
@@ -100,9 +100,9 @@ interface HubServerOptions {
   /** Serves one connection; resolves when the connection has ended. */
   views: Record<View, (connection: Connection) => Promise<void>>;
   /**
-   * Resolves when this hub can serve this client, with parts of the reply; the hub does not reply before. A rejection
-   * becomes the reply. Null: only the next hub can serve the client, and the connection is closed without a reply.
-   * `ask` challenges the client to prove which process it is.
+   * Resolves when this hub can serve this client, with parts of the reply. The hub does not reply before. A rejection
+   * becomes the reply. Null means that only the next hub can serve the client, and that the connection is closed
+   * without a reply. `ask` challenges the client to prove which process it is.
    */
   ready?(handshake: Handshake, ask: (file: string) => void): Promise<Readiness | null>;
   onClients(count: number): void;
@@ -174,7 +174,7 @@ export class HubServer {
       this.sockets.delete(socket);
       this.options.onClients(this.sockets.size);
     });
-    socket.on('error', () => {}); // 'close' follows: a broken connection is treated like a disconnect
+    socket.on('error', () => {}); // the 'close' event follows, and a broken connection is treated like a disconnect
     try {
       const handshake = await readHandshake(socket);
       if (handshake === null) return void socket.destroy();

@@ -36,7 +36,7 @@ export function forgetHub(home: string): void {
   if (recordedPid(home) === process.pid) rmSync(hubRecordPath(home), { force: true });
 }
 
-/** MCP_SERVER_PORT as a number; null when it is not set, or, with a warning, when it is not a port. */
+/** MCP_SERVER_PORT as a number. Null if it is not set. Null with a warning if it is not a port. */
 export function requestedPort(text: string | undefined, warn: (message: string) => void): number | null {
   if (!text) return null;
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;

@@ -15,7 +15,7 @@ export class WaitingCalls {
     return this.waiting;
   }
 
-  /** The signal is aborted when the hub stops; then `wait` must return at once. */
+  /** The signal is aborted when the hub stops. Then `wait` must return at once. */
   async while<T>(wait: (stopping: AbortSignal) => Promise<T>): Promise<T> {
     // The hub is already stopping. Without this, a client that retries as advised would get the same answer again and
     // again.

@@ -89,7 +89,7 @@ function ownLines(home: string, written: ReadonlySet<string>): string {
     .join('');
 }
 
-/** False when there is no such file. */
+/** Returns false when there is no environment file. */
 export function removeEnvironmentFile(home: string): boolean {
   const file = environmentFilePath(home);
   if (!existsSync(file)) return false;

@@ -23,15 +23,15 @@ export interface Handshake {
   /** A run's token, from its identity file. */
   token?: string;
   /**
-   * Time of the first tool call that was lost with the previous hub; the reply names the runs that were started since
+   * Time of the first tool call that was lost with the previous hub. The reply names the runs that were started since
    * then.
    */
   lostSince?: number;
 }
 
 /**
- * Sent before the reply when the hub has to know which process the client is: the client opens this file for writing,
- * writes to it and keeps it open until the reply. See `Proof`.
+ * Message of the hub before its reply, when the hub must know which process the client is. The client opens the file
+ * for writing, writes to it and keeps it open until the reply. See `Proof`.
  */
 export interface Challenge {
   squad: 1;
@@ -51,7 +51,7 @@ export interface Bye {
    * running, but the client has ended and all its calls with it.
    */
   bye: 'stop' | 'handover' | 'done';
-  /** True: every request that the hub read is answered, so the client may safely repeat later ones. */
+  /** True if every request that the hub read is answered, so that the client may safely repeat later ones. */
   idle: boolean;
 }
 
@@ -82,7 +82,7 @@ export class Proof {
     try {
       this.file ??= openSync((message as Challenge).prove, constants.O_WRONLY | constants.O_APPEND);
       writeSync(this.file, '.');
-    } catch {} // the hub refuses, with the reason
+    } catch {} // the hub refuses the client and says why
     return true;
   }
 

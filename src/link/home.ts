@@ -29,7 +29,8 @@ const SHORT_FOLDERS = ['/tmp', '/var/tmp', '/dev/shm'];
 export function socketPath(home: string, shortFolders: readonly string[] = SHORT_FOLDERS): string {
   const plain = join(home, 'hub.sock');
   if (Buffer.byteLength(plain) <= MAX_SOCKET_PATH_LENGTH) return plain;
-  // Loaded only here, because loading takes longer than everything else that `squad mcp` does to find its hub.
+  // The crypto module is loaded only here, because loading it takes longer than everything else that `squad mcp` does
+  // to find its hub.
   const { createHash } = process.getBuiltinModule('node:crypto');
   const name = createHash('sha256').update(home).digest('hex').slice(0, 16);
   const paths = shortFolders.map(folder => join(folder, `squad-${userInfo().uid}`, `${name}.sock`));
@@ -57,7 +58,7 @@ export function ownFolder(folder: string): void {
   if (!statOfOwn(folder)) throw unusable(`${folder} is not a folder of yours`);
 }
 
-/** Why this folder cannot be a home; null if it can. Does not create it. */
+/** Why this folder cannot be a home. Null if it can. Does not create it. */
 export function homeFault(folder: string): string | null {
   const there = nearestExisting(folder);
   const isThere = there === folder;
@@ -95,7 +96,7 @@ function makeWithParents(folder: string): void {
     try {
       mkdirSync(level, { mode: 0o700 });
     } catch (error) {
-      // Another Squad process may create it at the same moment.
+      // Another Squad process may create the folder at the same moment.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
 }

@@ -4,7 +4,7 @@ import type { HubProgram } from './start-hub.ts';
 
 declare const SQUAD_VERSION: string;
 
-/** Inserted by the build. */
+/** Version of Squad, inserted by the build. */
 export const version = SQUAD_VERSION;
 
 /** The hub's program is in the same folder as this one. */

@@ -13,7 +13,7 @@ export function replaceFile(path: string, content: string | Buffer, mode: number
     } finally {
       closeSync(file);
     }
-    // Needed because the umask may have removed bits from the draft's mode.
+    // The mode is set again, because the umask may have removed bits from the draft's mode.
     chmodSync(draft, mode);
     renameSync(draft, path);
   } catch (error) {

@@ -18,7 +18,7 @@ const EXIT_TIMEOUT_MS = 500;
  */
 const HUB_ENVIRONMENT = [
   ...['HOME', 'PATH', 'USER', 'LOGNAME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'],
-  // Needed for the user's tmux server and its windows.
+  // Variables of the user's tmux server and its windows.
   ...['SHELL', 'TMUX_TMPDIR'],
   ...['XDG_STATE_HOME', 'XDG_CONFIG_HOME', 'XDG_CACHE_HOME'],
   ...['SQUAD_HOME', 'SQUAD_HUB_LINGER_MS', 'SQUAD_DATABASE_URL'],
@@ -60,7 +60,7 @@ export interface ConnectOptions {
 }
 
 export interface LaunchedHub {
-  /** Why the hub ended, if it printed an error; null while it runs or when it printed nothing. */
+  /** Why the hub ended, if it printed an error. Null while it runs or when it printed nothing. */
   exitError(): Promise<Error | null>;
 }
 
@@ -84,7 +84,7 @@ export async function connect(path: string): Promise<Socket | null> {
   });
 }
 
-/** Waits for a hub that is starting; null when none comes. Does not start one. */
+/** Waits for a hub that is starting. Null when none comes. Does not start one. */
 export async function knock(home: string, timeoutMs: number): Promise<Socket | null> {
   for (const until = performance.now() + timeoutMs; performance.now() < until; await pause()) {
     const socket = await connect(socketPath(home));
@@ -97,8 +97,9 @@ async function startAndConnect(
   path: string,
   { home, env, program, timeoutMs = 15_000, onLaunch }: ConnectOptions,
 ): Promise<Socket> {
+  if (env.SQUAD_SANDBOX && !env.SQUAD_HOME) throw outOfReach();
   ownFolder(home);
-  // Before anything else is loaded, as the clock is: the hub starts meanwhile.
+  // The hub is launched before anything else is loaded, so that it starts in parallel.
   let hub = launch(home, env, program);
   const until = performance.now() + timeoutMs;
   let launches = 1;
@@ -110,7 +111,7 @@ async function startAndConnect(
       onLaunch?.(hub);
       return socket;
     }
-    // Try once more: after a killed hub the next one may work, and the hub that ours found may have ended since.
+    // Tries once more: after a killed hub the next one may work, and another hub that was found may have ended since.
     const another = hub.isKilled || hub.exit === LOCK_TAKEN_EXIT || (launches === 1 && foundDamage(hub));
     if (another && launches++ < MAX_LAUNCHES) hub = launch(home, env, program);
     else if (hub.exit !== null && hub.exit !== LOCK_TAKEN_EXIT) throw failure(hub.exit, hub.stderr());
@@ -118,20 +119,32 @@ async function startAndConnect(
   }
 }
 
+/**
+ * Error for a sandboxed agent that does not see the user's hub. A new hub would know no runs and end with the agent.
+ */
+const outOfReach = () =>
+  Object.assign(new Error('The `squad` command cannot reach the hub from inside the sandbox of an agent'), {
+    code: 'HUB_UNREACHABLE',
+    suggestions: [
+      "Use Squad's MCP tools, which reach the hub.",
+      'For an agent that needs the command, ask for `sandbox: off`.',
+    ],
+  });
+
 /** A hub that finds its database damaged records that and ends; the next hub rebuilds the database. */
 const foundDamage = ({ exit, stderr }: Launch): boolean =>
   exit !== null && stderr().includes('"code":"DATABASE_CORRUPT"');
 
 interface Launch extends LaunchedHub {
   exit: number | null;
-  /** True: a signal ended the process. */
+  /** True if a signal ended the process. */
   isKilled: boolean;
   stderr(): string;
   release(): void;
 }
 
 function launch(home: string, env: ConnectOptions['env'], { node, script }: HubProgram): Launch {
-  // Loaded only here, because most clients find a running hub.
+  // The module is loaded only here, because most clients find a running hub.
   const { spawn } = process.getBuiltinModule('node:child_process');
   const child: ChildProcess = spawn(node, hubArguments(script), {
     detached: true,
@@ -145,13 +158,13 @@ function launch(home: string, env: ConnectOptions['env'], { node, script }: HubP
     exit: null,
     isKilled: false,
     stderr: () => stderr.trim(),
-    /** Its stderr is still read, but no longer keeps this process alive. */
+    /** The hub's stderr is still read, but no longer keeps this process alive. */
     release() {
       (child.stderr as Socket | null)?.unref();
       child.unref();
     },
     async exitError() {
-      // Not unref'd: this process has to stay until the error was read.
+      // This timer keeps the process alive until the error was read.
       const tooLate = setTimeout(closed.resolve, EXIT_TIMEOUT_MS);
       await closed.promise;
       clearTimeout(tooLate);
@@ -168,7 +181,7 @@ function launch(home: string, env: ConnectOptions['env'], { node, script }: HubP
     launched.exit = -1;
     closed.resolve();
   });
-  // Not 'exit', which may come before stderr was read completely.
+  // Uses 'close' instead of 'exit', which may come before stderr was read completely.
   child.on('close', (code, signal) => {
     launched.exit = code ?? -1;
     launched.isKilled = signal !== null;
@@ -184,10 +197,13 @@ export const hubEnvironment = (env: ConnectOptions['env']): Record<string, strin
   ...Object.fromEntries(
     HUB_ENVIRONMENT.flatMap(name => (env[name] === undefined ? [] : [[name, env[name]]])),
   ),
-  // Otherwise each thread keeps its own pool of freed memory; a process with few threads needs at most two pools.
+  // Without this setting each thread keeps its own pool of freed memory. A process with few threads needs at most two
+  // pools.
   MALLOC_ARENA_MAX: '2',
-  // Otherwise glibc raises both with the largest block that was freed, and keeps the memory that the start needed.
-  MALLOC_MMAP_THRESHOLD_: '131072',
+  // Fixed thresholds for glibc's malloc. By default glibc raises both thresholds with the largest freed block, and
+  // keeps the memory that the start needed. V8's compiler works in blocks of 32 KiB: a hub that had to compile its
+  // program kept 14 MB of them.
+  MALLOC_MMAP_THRESHOLD_: '32768',
   MALLOC_TRIM_THRESHOLD_: '131072',
 });
 
@@ -197,7 +213,7 @@ function failure(exit: number | null, stderr: string): Error & { code: string; s
   try {
     const { code, message, suggestions } = JSON.parse(last);
     if (typeof code === 'string') return Object.assign(new Error(message), { code, suggestions });
-  } catch {} // not our JSON: shown as it is
+  } catch {} // the output is not Squad's JSON and is shown unchanged
   const what = exit === null ? 'did not answer in time' : `ended with code ${exit}`;
   return Object.assign(new Error(`The hub ${what}${stderr ? `: ${stderr}` : ''}`), {
     code: 'HUB_UNREACHABLE',

@@ -23,7 +23,7 @@ export function askWhileWaiting(services: Services, call: Call): OperationCall['
   const client = showsForms(call) ? clientOf(call) : null;
   if (client === null) return null;
   return async (item, signal) => {
-    // A client that cannot show the form answers with an error; then others can still answer the item.
+    // A client that cannot show the form answers with an error. Then others can still answer the item.
     const response = await client
       .ask('elicitation/create', formFor(services, item), signal)
       .catch(() => null);
@@ -31,7 +31,7 @@ export function askWhileWaiting(services: Services, call: Call): OperationCall['
   };
 }
 
-/** Asks a modern client with the answer to its call. The client repeats the call with its answers and `state`. */
+/** Result that asks a modern client to show a form. The client repeats the call with its answers and `state`. */
 export const inputRequired = (
   services: Services,
   items: readonly InboxItem[],
@@ -61,7 +61,7 @@ export async function takeResponses(
   for (const [key, response] of Object.entries(responses)) {
     const id = InboxId.safeParse(key);
     const item = id.success ? inbox.open().find(each => each.id === id.data) : undefined;
-    // Somebody else has already answered, or the question was never asked.
+    // Somebody else has already answered the question, or it was never asked.
     if (!item) continue;
     const reply = formReply(item, response);
     const isAnswered = reply !== null && (await settledBy(inbox, item.id, reply, client));
@@ -71,7 +71,7 @@ export async function takeResponses(
   return areAllAnswered;
 }
 
-/** Marks a question whose form was closed: that client is not asked again. */
+/** Marks a question whose form was closed. That client is not asked again. */
 export const CLOSED = 'closed';
 
 const MAX_NAME_LENGTH = 100;

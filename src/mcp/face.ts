@@ -79,7 +79,7 @@ export interface McpFaceOptions {
   transport: 'stream' | 'http';
   /** Does not include the client's name, which comes with each call. */
   caller: Caller;
-  /** Null: the client named no toolsets. */
+  /** Toolsets that the client requested. Null if it named none. */
   toolsets: readonly Toolset[] | null;
   notices: Pick<EndNotices, 'watch'>;
   /** Called when the client has sent its roots, because no workspace was set. */
@@ -136,7 +136,7 @@ function ownFace(options: McpFaceOptions): Face {
     },
     complete: async (params, peer) => completeAgentName(services, await roots.caller(peer))(params, peer),
     rootsChanged: () => roots.changed(),
-    // Not for agents: these handlers do not check what an agent may see.
+    // Agents get no prompts, tasks and log messages, because these handlers do not check what an agent may see.
     ...(caller.parent === null && {
       prompts: {
         list: async peer => prompts(services, await roots.caller(peer)).list(peer),
@@ -182,7 +182,7 @@ async function run(
     services,
     caller,
     signal: call.signal,
-    // Does not wait after a form was closed: the model gets the state at once.
+    // After a form was closed the call does not wait: the model gets the state at once.
     waitMs: task || !round.isAnswered ? 0 : ceiling,
     ceilingMs: ceiling,
     progress: message => call.progress(message),
@@ -224,7 +224,7 @@ async function roundOf({ tool }: Operation, { raw }: Call, caller: Caller, servi
   if (roots !== undefined && Object.keys(inputResponses).length === 0) return FIRST_ROUND;
   const state = raw.mcpReq.requestState();
   const continues = typeof state === 'string' ? state : null;
-  // Refused, because otherwise everything would be started a second time.
+  // The call is refused, because otherwise everything would be started a second time.
   if (continues === null && tool?.task)
     throw new SquadError('INVALID_INPUT', 'The call has answers but no requestState', {
       suggestions: ['Send back the requestState that came with the question.'],

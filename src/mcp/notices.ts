@@ -7,7 +7,7 @@ import { CONTEXT, IAC_LOG, runUri } from './resources.ts';
 import { AGENTS, agentUri, METRICS, urisOf } from './team-resources.ts';
 
 interface EndNoticesOptions {
-  /** Resolves with the run once the runner has finished with it; null when the hub stops first. */
+  /** Resolves with the run once the runner has finished with it. Null when the hub stops first. */
   ended(id: RunId): Promise<Run | null>;
   /** Resolves when all events so far are written to the team files. */
   teamFilesWritten(): Promise<unknown>;
@@ -85,7 +85,7 @@ interface TeamUpdatesOptions {
   /** Calls back with the changed team files of a workspace. Returns a function that stops this. */
   watch(root: string, onChange: (changed: ReadonlySet<string> | null) => void): () => void;
   run(id: RunId): Promise<Run | null>;
-  /** Resolves with the run once the runner has finished with it; null when the hub stops first. */
+  /** Resolves with the run once the runner has finished with it. Null when the hub stops first. */
   ended(id: RunId): Promise<Run | null>;
 }
 

@@ -25,7 +25,7 @@ type SubagentEvent = 'tool_call' | 'tool_result' | 'response' | 'message_saved';
 /** Maximum length of a field in characters of JSON. Logs only show progress; the stored conversation is complete. */
 const MAX_FIELD_LENGTH = 4_000;
 
-/** Log messages for a note about the run's conversation. */
+/** Log messages that a note about the run's conversation becomes. */
 export function subagentLogs(runId: RunId, note: TraceNote): SubagentLog[] {
   if (note.kind === 'message') return note.message.content.flatMap(part => ofPart(runId, note.message, part));
   const { messageId } = note;
@@ -61,7 +61,7 @@ function ofPart(runId: RunId, { role }: TraceMessage, part: TracePart): Subagent
     const { within, calls, failed } = part;
     return [{ level: 'info', data: { event: 'tool_call', runId, within, moreCalls: calls, failed } }];
   }
-  // Skipped, because the caller knows its own messages.
+  // The caller's own messages are skipped, because the caller knows them.
   if (role !== 'assistant' || part.type === 'file') return [];
   if (part.type === 'reasoning')
     return [{ level: 'debug', data: { event: 'response', runId, ...short('reasoning', part.text) } }];
@@ -109,7 +109,10 @@ export function subagentFace(options: SubagentFaceOptions): Face {
   };
 }
 
-/** Has the output schema of the file: an answer always matches it, or is an error. */
+/**
+ * Tool of a subagent, with the output schema of the subagent's file. An answer always matches the schema, or is an
+ * error.
+ */
 function toolOf(operation: Operation, { name, outputSchema }: Subagent): ToolDef {
   const { inputSchema, description } = toolDefinition(operation, 'stateless');
   return {
@@ -146,7 +149,7 @@ async function answer(
   } catch (thrown) {
     const error = asSquadError(thrown).toShape();
     log(failureLog(error));
-    // Only text: structured content would have to match the output schema.
+    // The error contains only text, because structured content would have to match the output schema.
     const text = JSON.stringify(toolError(error, subagent.name, caller.parent?.id));
     return { raw: { content: [{ type: 'text', text }], isError: true } };
   } finally {

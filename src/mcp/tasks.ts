@@ -67,7 +67,7 @@ async function waitForTask(
     const found = await find(services, taskId);
     if (!found) return null;
     if (signal.aborted || found.runs.every(run => isEnd(run.status))) return taskState(services, taskId);
-    // A question without an answer ends one wait; the next one ignores it.
+    // An unanswered question ends one wait. The next wait ignores it.
     await waitForEndsOrAsks(waiting, found.runs, null);
   }
 }

@@ -54,10 +54,10 @@ export function urisOf(changed: ReadonlySet<string> | null): string[] {
 
 const LATEST_COUNT = 10;
 const LAST_ENTRIES = 20;
-/** Limited, because clients put a whole resource into a model's context. */
+/** Maximum length of a resource, because clients put a whole resource into a model's context. */
 const MAX_PAGE_LENGTH = 200_000;
 
-/** Current content of a team resource; null when there is no such resource. */
+/** Current content of a team resource. Null when there is no such resource. */
 async function teamPage(services: Services, caller: Caller, uri: string): Promise<object | null> {
   const agent = agentIn(uri);
   const read = PAGES[uri];
@@ -93,7 +93,7 @@ async function decisionsPage({ team }: Workspace, most: number): Promise<object>
   };
 }
 
-/** Includes the text only if it says more than the other fields. */
+/** A decision for display. Its text is included only if it says more than the other fields. */
 const shownDecision = ({ id, title, date, by, what, why, text, file, merged }: Decision) => ({
   ...{ id, title, date, by, what, why, file: `.squad/${file}`, merged },
   ...(what === null && { text }),

@@ -11,7 +11,7 @@ import type { Toolset } from '../schema/toolset.ts';
 import type { JsonObjectSchema, ToolDef } from '../wire/face/face.ts';
 
 interface Wanted {
-  /** Null: the client named no toolsets and gets the default tools. */
+  /** Toolsets that the client named. Null if it named none and gets the default tools. */
   toolsets: readonly Toolset[] | null;
   /** Whether the client's workspace has team files. */
   hasTeam: boolean;
@@ -51,7 +51,8 @@ export function toolDefinition(operation: Operation, mode: StateMode, isWhole = 
     title: tool.title,
     description: tool.description,
     inputSchema: jsonSchema(input, 'input', isWhole),
-    // Left out for clients, because every byte of it costs context and a result explains itself.
+    // The output schema is left out for clients, because every byte of it costs context, and a result explains
+    // itself.
     ...(isWhole && { outputSchema: jsonSchema(operation.output, 'output') }),
     annotations: { readOnlyHint: tool.readOnly },
     ...(tool.task && !isWhole && { execution: { taskSupport: 'optional' } }),
@@ -68,7 +69,7 @@ function jsonSchema(schema: z.ZodType, io: 'input' | 'output', isWhole = false):
       if (node.propertyNames) delete node.propertyNames;
       if (node.additionalProperties && Object.keys(node.additionalProperties).length === 0)
         delete node.additionalProperties;
-      // Left out: a call with an empty text is refused with a better error message.
+      // The minimum length is left out, because a call with an empty text is refused with a better error message.
       if (io === 'input' && !isWhole && node.minLength === 1) delete node.minLength;
       if (io === 'input') return;
       // Fields may be added to a result without breaking a client that validates it.
@@ -95,8 +96,8 @@ export function toolsOf(services: Services, caller: Caller, toolsets: readonly T
   return { list, find, nameOf };
 
   /**
-   * Always in the same order. A tool whose agent CLI is missing can still be called; the error says how to install the
-   * CLI.
+   * Lists tools, always in the same order. A tool whose agent CLI is missing can still be called, and the error says
+   * how to install the CLI.
    */
   async function list(): Promise<ToolDef[]> {
     const { mode, has, hasTeam } = await surroundings();
@@ -119,7 +120,7 @@ export function toolsOf(services: Services, caller: Caller, toolsets: readonly T
     return engines.clis().find(({ cli }) => cli === engine)?.toolNames[operation] ?? operation;
   }
 
-  /** Computed for each call, because a run that has ended has fewer tools. */
+  /** Tools of Squad for this caller, computed for each call, because a run that has ended has fewer tools. */
   function own(hasTeam: boolean): Operation[] {
     // A subagent has only the servers of its file, and no tools of Squad.
     if (parent?.isSubagent) return [];

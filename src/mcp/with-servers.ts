@@ -12,7 +12,7 @@ export function withServers(face: Face, view: View): Face {
   const notice = view()?.notice();
   return {
     ...face,
-    // Needed for log messages of servers that only this run uses.
+    // Logging is declared for log messages of servers that only this run uses.
     logging: true,
     ...(notice && { instructions: [face.instructions, notice].filter(Boolean).join('\n\n') }),
     tools: tools(face.tools, view),
@@ -95,7 +95,7 @@ function joined(mine: ToolDef[], theirs: Definition[]): ToolDef[] {
   return list;
 }
 
-/** Squad's own entries first, then those of other servers in their order. */
+/** Joins lists: Squad's own entries first, then those of other servers in their order. */
 async function together<T>(
   own: Promise<T[]> | undefined,
   others: Promise<Definition[]> | undefined,

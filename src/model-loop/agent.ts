@@ -80,7 +80,7 @@ interface LoopOptions {
 }
 
 export interface Answer {
-  /** Empty if the answer is `structured`. */
+  /** Text of the answer. Empty if the answer is in `structured`. */
   answer: string;
   structured?: unknown;
 }
@@ -91,7 +91,7 @@ export async function converse(options: LoopOptions): Promise<Answer> {
   for (let turn = 1; ; turn++) {
     const tools = toolsOf(options);
     const asking = askOnce(options, tools);
-    // Not in the last model turn, whose calls are not run.
+    // Nothing is prepared in the last model turn, because its calls are not run.
     if (turn < request.maxTurns) options.toolbox.prepare();
     const { text, calls } = await asking;
     const final = request.outputSchema === null ? null : onlyFinalCall(calls);
@@ -194,7 +194,7 @@ async function readRequest(file: string): Promise<AgentRequest> {
   } catch (thrown) {
     throw new AgentError('ENGINE_FAILED', `Cannot read the request in ${file}: ${(thrown as Error).message}`);
   } finally {
-    // A file that is not a request may be the user's own, named by mistake: keep it.
+    // A file that is not a request is kept: it may be the user's own, named by mistake.
     if (request !== null || basename(file) === AGENT_REQUEST_FILE) await rm(file, { force: true });
   }
 }

@@ -30,7 +30,7 @@ export class ChatFiles {
 
   async save(content: AsyncIterable<Buffer>): Promise<ChatFile & { sha256: string }> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    // Valid base64, because the SDK checks it; random, so that no other text is mistaken for it.
+    // The mark is valid base64, because the SDK checks it, and random, so that no other text is mistaken for it.
     const mark = `SquadInput${randomBytes(17).toString('hex')}`;
     const hash = createHash('sha256');
     let bytes = 0;

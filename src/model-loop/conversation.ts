@@ -83,7 +83,7 @@ export class Conversation {
     return this.messages.length === 0;
   }
 
-  /** Only reported: the system prompt is sent with every model turn and is not part of the stored chat. */
+  /** Reports the system prompt. It is sent with every model turn and is not part of the stored chat. */
   system(text: string): void {
     this.#trace('system', [{ type: 'text', text }]);
   }
@@ -137,7 +137,7 @@ export class Conversation {
     this.#write('program', parts);
   }
 
-  /** Call this only when every call has its answer; otherwise the stored chat could not be continued. */
+  /** Call this only when every call has its answer. Otherwise the stored chat could not be continued. */
   async save(): Promise<void> {
     if (this.#saved === 0) {
       await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 });

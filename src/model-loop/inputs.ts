@@ -10,7 +10,7 @@ import type { ChatFile, ChatFiles } from './chat-files.ts';
 
 type InputKind = 'text' | `image/${string}` | 'application/pdf';
 
-/** Detects the kind by content, never by name; null if the file cannot be part of a prompt. */
+/** Detects the kind by content, never by name. Null if the file cannot be part of a prompt. */
 function kindOf(beginning: Buffer): InputKind | null {
   const magic = MAGIC.find(({ fits }) => fits(beginning));
   if (magic) return magic.kind;
@@ -18,7 +18,9 @@ function kindOf(beginning: Buffer): InputKind | null {
   return textOf(beginning, { stream: true }) === null ? null : 'text';
 }
 
-/** Decodes UTF-8; null for other data. A NUL byte occurs in no text, but in every multi-byte encoding other than UTF-8. */
+/**
+ * Decodes UTF-8. Null for other data. A NUL byte occurs in no text, but in every multi-byte encoding other than UTF-8.
+ */
 function textOf(bytes: Buffer, options?: { stream: boolean }): string | null {
   if (bytes.includes(0)) return null;
   try {

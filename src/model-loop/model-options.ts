@@ -61,7 +61,7 @@ export interface Address {
   url: string;
   /** Query string without the `?`; may be empty. */
   query: string;
-  /** True: the address is the provider's own server, not a proxy or a compatible server. */
+  /** True if the address is the provider's own server, not a proxy or a compatible server. */
   isDefaultHost: boolean;
 }
 

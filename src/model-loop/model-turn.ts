@@ -52,7 +52,7 @@ export interface ModelCall {
   id: string;
   name: string;
   input: unknown;
-  /** Why the call cannot be run; null if it can. */
+  /** Why the call cannot be run. Null if it can. */
   problem: string | null;
 }
 
@@ -92,7 +92,7 @@ export async function modelTurn(question: ModelRequest): Promise<ModelTurn> {
     providerOptions: generation.providerOptions,
     maxRetries: 0,
     abortSignal: signal,
-    // Handled below, because errors also arrive in the stream.
+    // Errors are handled below, because they also arrive in the stream.
     onError: () => {},
   });
   const lines = new TextPieces(text => emit({ type: 'text', text }));
@@ -154,7 +154,7 @@ function callFrom({ toolCallId: id, toolName: name, input, invalid, error }: Cal
 
 type StreamPart = { type: string; text?: string; delta?: string };
 
-/** Text, reasoning and tool arguments all count. */
+/** Length of a part. Text, reasoning and tool arguments all count. */
 const lengthOf = ({ type, text = '', delta = '' }: StreamPart): number =>
   type.endsWith('-delta') ? Buffer.byteLength(text) + Buffer.byteLength(delta) : 0;
 

@@ -162,7 +162,7 @@ function without({ text, deep }: Redactor, body: LineBody): LineBody {
   }
 }
 
-/** Runs after redaction: a cut could split a secret, and its parts would not be recognised. */
+/** Shortens a line after redaction, because a cut could split a secret, and its parts would not be recognised. */
 function short(body: LineBody): LineBody {
   if (body.type === 'message' && body.message.role === 'program')
     return { ...body, message: { ...body.message, content: body.message.content.map(truncatePart) } };
@@ -179,10 +179,7 @@ const MIB = 1024 * 1024;
  * models produce.
  */
 export const MAX_TEXT_BYTES = 4 * MIB;
-/**
- * Limit for the bytes of one provider response; another one limits its events. Providers send an event for every word
- * or two.
- */
+/** Limit for the bytes of one provider response. Providers send an event for every word or two. */
 export const MAX_RESPONSE_BYTES = 64 * MIB;
 export const MAX_EVENTS = 250_000;
 /** Limit for the bytes of one event. The largest are final events, in which some providers repeat the whole answer. */

@@ -58,7 +58,7 @@ async function* watchedEvents(
 const isEventStream = ({ headers }: IncomingMessage): boolean =>
   /^text\/event-stream\b/i.test(headers['content-type'] ?? '');
 
-/** Every line of an event stream starts with one of these. */
+/** Field names of an event stream. Every line of the stream starts with one of them. */
 const FIELDS = ['data:', 'event:', 'id:', 'retry:', ':'];
 const beginsWithField = (text: string): boolean => FIELDS.some(field => text.trimStart().startsWith(field));
 const mayBecomeField = (text: string): boolean => FIELDS.some(field => field.startsWith(text.trimStart()));
@@ -155,7 +155,7 @@ export interface ProviderContext {
   query: string;
   files: ChatFiles;
   quote: Quote;
-  /** Status of the latest request; null before a response arrives. */
+  /** Status of the latest request. Null before a response arrives. */
   received: ResponseStatus | null;
 }
 

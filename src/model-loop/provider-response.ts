@@ -71,7 +71,7 @@ export async function readRest(answer: IncomingMessage, beginning: ResponseStart
       if (isDone(beginning)) break;
     }
   } catch {
-    // The status matters most to the caller; the body is only quoted.
+    // Errors of the body are ignored: the status matters most to the caller, and the body is only quoted.
   } finally {
     clearTimeout(timer);
     answer.destroy();
@@ -151,7 +151,7 @@ function unreadText(error: unknown): string | null {
   return TypeValidationError.isInstance(error) ? (JSON.stringify(error.value) ?? null) : null;
 }
 
-/** The provider's error event, recovered from the SDK's error; null if there was none. */
+/** The provider's error event, recovered from the SDK's error. Null if there was none. */
 function errorEventIn(error: unknown): Failure | null {
   if (StreamProviderError.isInstance(error)) return eventFrom(error.data, error.statusCode, error.message);
   if (APICallError.isInstance(error))

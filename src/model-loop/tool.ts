@@ -22,7 +22,7 @@ export interface OfferedTool {
 export interface CallReporter {
   id: string;
   emit: Emit;
-  /** Records the calls of a program under the message with this call. */
+  /** Records calls that a program made, under the message with the call that runs the program. */
   trace(parts: TracePart[]): void;
 }
 
@@ -41,7 +41,7 @@ export const textAnswer = (ok: boolean, text: string): ToolAnswer => ({
   parts: [{ type: 'text', text }],
 });
 
-/** Images are replaced by a short note. */
+/** Text of a tool's answer. Images are replaced by a short note. */
 export const answerText = ({ parts }: ToolAnswer): string =>
   parts.map(part => (part.type === 'text' ? part.text : imageNote(part))).join('\n');
 

@@ -134,7 +134,7 @@ export async function openToolbox(
 ): Promise<Toolbox> {
   const listing = endpoint === null ? [] : endpointTools(endpoint, signal);
   if (codeMode === null) return { tools: await listing, prepare() {}, async [Symbol.asyncDispose]() {} };
-  // Loaded only for code mode.
+  // These modules are loaded only for code mode.
   const [tools, sandbox, { createCodeRunner }] = await Promise.all([
     listing,
     requireSandbox(env),

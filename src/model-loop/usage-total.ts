@@ -28,7 +28,7 @@ export class UsageTotal {
     return Object.fromEntries(NAMES.map(name => [name, sumOf(this.#of(name))])) as Figures;
   }
 
-  /** Some turns reported a figure and others did not. */
+  /** True if some turns reported a figure and others did not. */
   get isPartial(): boolean {
     return NAMES.some(name => new Set(this.#of(name).map(figure => figure === null)).size === 2);
   }

@@ -71,7 +71,7 @@ export async function servicesForAgent(
       isStopping: id => sees(id) && runner.isStopping(id),
       timeLeft: id => (sees(id) ? runner.timeLeft(id) : null),
       silenceOf: id => (sees(id) ? runner.silenceOf(id) : null),
-      // Without the calling run: otherwise `cancel_run {all}` would stop the caller.
+      // The calling run is left out, because otherwise `cancel_run {all}` would stop the caller.
       liveRuns: () => runner.liveRuns().filter(run => run.id !== subject.id && visibility.sees(run)),
       remainingBudget: id => runner.remainingBudget(id),
       // While the run waits, its slot is free for the runs it waits for.
@@ -82,12 +82,14 @@ export async function servicesForAgent(
       note: (id, text) => {
         if (sees(id)) runner.note(id, text);
       },
+      tell: async (id, told, interrupts) => (sees(id) ? runner.tell(id, told, interrupts) : null),
+      isFed: id => sees(id) && runner.isFed(id),
       pump: () => runner.pump(),
     },
   };
 }
 
-/** Only the user may read conversations. */
+/** Stub without conversations for agents, because only the user may read conversations. */
 const NO_CONVERSATIONS: Services['conversations'] = {
   messages: async () => [],
   message: async () => null,

@@ -89,7 +89,7 @@ test('an agent has these reads and nothing else of the store', async () => {
   const { store, planner } = await twoTasks();
   expect(Object.keys(asSeenBy(store, planner)).sort()).toEqual([
     ...['events', 'figures', 'idsLike', 'leftWithError', 'liveRuns', 'onEvents', 'recentIds', 'review'],
-    ...['reviewLimit', 'reviews', 'run', 'runs', 'spent', 'squad', 'turns'],
+    ...['reviewLimit', 'reviews', 'run', 'runs', 'spent', 'squad', 'squadsOfBacklog', 'turns'],
   ]);
 });
 

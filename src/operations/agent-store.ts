@@ -83,6 +83,11 @@ export function agentStore(
     runs,
     events,
     squad: async id => ((await squadIsSeen(id)) ? store.squad(id) : null),
+    squadsOfBacklog: async workspace => {
+      const squads = await store.squadsOfBacklog(workspace);
+      const verdicts = await Promise.all(squads.map(({ id }) => squadIsSeen(id)));
+      return squads.filter((_, i) => verdicts[i]);
+    },
     liveRuns: async () => seen(await store.liveRuns()),
     leftWithError: async (filter, at) => seen(await store.leftWithError(filter, at)),
     spent: async ({ since = 0, until = Number.POSITIVE_INFINITY, squadId }) =>

@@ -51,7 +51,7 @@ export async function recordToolCall(
   { services, caller }: Pick<Call<UserServices>, 'services' | 'caller'>,
   tool: string,
   code: string | null,
-  /** On the monotonic clock. */
+  /** Start time of the call, on the monotonic clock. */
   startedAt: number,
   /** Number of similar calls in one event. */
   count = 1,

@@ -3,11 +3,13 @@ import type { Clock } from '../base/clock.ts';
 import type { Traces } from '../core/conversations/recorder.ts';
 import type { FormReply } from '../core/inbox/client-form.ts';
 import type { Inbox } from '../core/inbox/inbox.ts';
+import type { BranchStates } from '../core/integration/branch-states.ts';
 import type { Integrator } from '../core/integration/integrator.ts';
 import type { AgentAccess } from '../core/policy.ts';
 import type { Engines } from '../core/ports/engine.ts';
 import type { AuditTrail, GatewayAdmin, McpConfigs } from '../core/ports/gateway.ts';
 import type { Integration } from '../core/ports/integration.ts';
+import type { MachineAdmin, Machines } from '../core/ports/machines.ts';
 import type { RunFiles } from '../core/ports/run-files.ts';
 import type { Sessions, Terminals } from '../core/ports/sessions.ts';
 import type { MessageStore, Store, TextSearch } from '../core/ports/store.ts';
@@ -33,6 +35,7 @@ export type AgentStore = Pick<
   | 'run'
   | 'runs'
   | 'squad'
+  | 'squadsOfBacklog'
   | 'liveRuns'
   | 'turns'
   | 'events'
@@ -57,7 +60,8 @@ export interface Services {
   workTree: FolderChanges;
   worktrees: Worktrees;
   integration: Pick<Integration, 'touched' | 'tips'>;
-  integrator: Pick<Integrator, 'plan' | 'carryOut'>;
+  integrator: Pick<Integrator, 'plan' | 'carryOut' | 'checkNow'>;
+  branchStates: Pick<BranchStates, 'of'>;
   sessions: Sessions;
   terminals: Terminals;
   activity: Pick<LastActivity, 'of'>;
@@ -86,6 +90,8 @@ export interface Services {
     | 'stop'
     | 'note'
     | 'pump'
+    | 'tell'
+    | 'isFed'
   >;
   reviews: Pick<
     ReviewLoop,
@@ -126,20 +132,29 @@ export interface Services {
   mcpConfigs: Pick<McpConfigs, 'of'>;
   gateway: GatewayAdmin;
   audit: AuditTrail;
+  machines: Machines;
   settings: Pick<SettingsInForce, 'all' | 'isSet' | 'set'>;
   hub: HubControl;
+  /**
+   * Creates a temporary repository for the demo. `env` is the environment for the demo's agents. Throws SPAWN_FAILED.
+   */
+  demo: { make(): Promise<{ folder: string; env: Record<string, string> }> };
 }
 
 /** Services of operations that only the user may call. Created once, in `src/app.ts`. */
 export interface UserServices extends Services {
   store: Store;
+  machines: MachineAdmin;
 }
 
 export interface HubControl {
   status(): HubStatus;
   /** Sets the environment of runs that the web UI starts from now on. */
   lendEnvironment(env: Record<string, string>): void;
-  /** Returns the origin of the web UI and a key for it; `ip`: at 127.0.0.1. Null: the hub has no port. */
+  /**
+   * Returns the origin of the web UI and a key for it. With `ip` the origin is at 127.0.0.1. Null if the hub has no
+   * port.
+   */
   openWebUi(ip: boolean): Promise<{ origin: string; key: string } | null>;
   /**
    * Waits for a person without delaying a stop or a newer hub: when the signal aborts, the wait must return at once.
@@ -180,16 +195,18 @@ export const HubStatus = z.object({
 });
 export type HubStatus = z.infer<typeof HubStatus>;
 
-/** One call, from any interface. */
+/** A call of an operation, from any interface. */
 export interface Call<S extends Services = Services> {
   services: S;
   caller: Caller;
-  /** Name of the tool that was called; absent: the operation was not called as a tool. */
+  /** Name of the tool that was called. Absent if the operation was not called as a tool. */
   tool?: string;
   signal: AbortSignal;
-  /** How long an operation may wait before it must reply with the current state; null: no limit, 0: at once. */
+  /**
+   * How long an operation may wait before it must reply with the current state. 0 means at once, null without a limit.
+   */
   waitMs: number | null;
-  /** How long the client allows one call to take; null or absent: no limit. */
+  /** How long the client allows one call to take. Null or absent without a limit. */
   ceilingMs?: number | null;
   /** Sends a heartbeat to the waiting caller. */
   progress(message: string): Promise<void>;
@@ -201,9 +218,9 @@ export interface Call<S extends Services = Services> {
   onAsked?(items: readonly InboxItem[]): void;
   /** Called when every run in the result has failed, so that the call counts as failed too. */
   onFailed?(): void;
-  /** True: the caller is a model's client, which gets only as much of a question as fits into a result. */
+  /** True if the caller is a model's client, which gets only as much of a question as fits into a result. */
   isByModel?: true;
-  /** For operations that stream their output. */
+  /** The next fields are for operations that stream their output. */
   /** Sends one item. Returns a promise if the client reads too slowly: whoever has much to send must wait for it. */
   emit(item: unknown): void | Promise<void>;
 }
@@ -223,9 +240,9 @@ export interface Operation<
 > {
   name: N;
   route: R;
-  /** Condition under which an agent may call the operation; null: only the user may. */
+  /** Condition under which an agent may call the operation. Null if only the user may call it. */
   agents: A;
-  /** Title and description of the MCP tool; null: the operation is no tool. */
+  /** Title and description of the MCP tool. Null if the operation is no tool. */
   tool: Tool | null;
   input: I;
   output: O;
@@ -236,17 +253,17 @@ export interface Tool {
   title: string;
   description: string;
   readOnly: boolean;
-  /** Only agents have this tool, depending on the type of their role; its errors are flat. */
+  /** Only agents have this tool, depending on the type of their role. Its errors are not nested. */
   forAgents?: true;
   /** The caller is a program that reads the result as one text and fails on anything else. */
   textOnly?: true;
-  /** Default: `core`. */
+  /** Toolset that lists the operation (default: `core`). */
   toolset?: Toolset;
-  /** Also listed by default for clients whose workspace has team files. */
+  /** True if the tool is also listed by default for clients whose workspace has team files. */
   isDefaultWithTeam?: true;
-  /** Only listed if this agent CLI is installed. */
+  /** The tool is listed only if this agent CLI is installed. */
   needs?: CliId;
-  /** Input in stateless mode, if it differs. */
+  /** Input schema in stateless mode, if it differs. */
   statelessInput?: z.ZodType;
   /** A shorter input schema for the tool list, because its size costs every client context. */
   listedInput?: z.ZodType;

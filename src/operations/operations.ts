@@ -16,7 +16,8 @@ import { hubStatus, openWebUi, stopHub } from './hub/hub.ts';
 import { prune } from './hub/prune.ts';
 import { askPermission, askUser } from './inbox/ask-user.ts';
 import { answerQuestion, listInbox } from './inbox/inbox.ts';
-import { findOverlap, integrate, planIntegration } from './integration/integrate.ts';
+import { findOverlap, integrate, planIntegration, showCheck } from './integration/integrate.ts';
+import { addMachine, checkMachine, drainMachine, listMachines, removeMachine } from './machines/machines.ts';
 import type { Operation } from './operation.ts';
 import { exportRun } from './output/export-run.ts';
 import { locateOutput, readOutput, searchOutput } from './output/read-output.ts';
@@ -30,6 +31,7 @@ import { followEvents, listEvents } from './runs/events.ts';
 import { findRuns } from './runs/find-runs.ts';
 import { getResult } from './runs/get-result.ts';
 import { listBoard } from './runs/list-board.ts';
+import { listColumns } from './runs/list-columns.ts';
 import { listRunning, listRuns } from './runs/list-runs.ts';
 import { replyToRun } from './runs/reply-to-run.ts';
 import { retryRuns } from './runs/retry-runs.ts';
@@ -41,9 +43,11 @@ import { spawnParallel } from './runs/spawn-parallel.ts';
 import { squadStatus } from './runs/squad-status.ts';
 import { startSquad, startSquadMembers } from './runs/start-squad.ts';
 import { openSession, openTerminal, takeOver } from './runs/take-over.ts';
+import { interruptRun, sendMessage } from './runs/tell-run.ts';
 import { waitForRuns } from './runs/wait.ts';
 import { changeSetting, changeTrust } from './settings/change-setting.ts';
 import { inspectEngines, inspectWorkspace, listWorkspaces } from './settings/inspect-workspace.ts';
+import { startDemo } from './setup/demo.ts';
 import { editBacklog, listBacklog } from './team/backlog.ts';
 import { decisionRecord, decisionSearch, listDecisions } from './team/decisions.ts';
 import { readTeam } from './team/team-members.ts';
@@ -71,9 +75,13 @@ export const OPERATIONS = [
   createPullRequest,
   createIssues,
   startSquad,
+  startDemo,
   replyToRun,
+  sendMessage,
+  interruptRun,
   retryRuns,
   listBoard,
+  listColumns,
   listRuns,
   showRun,
   runActions,
@@ -95,6 +103,7 @@ export const OPERATIONS = [
   getConversation,
   findOverlap,
   planIntegration,
+  showCheck,
   integrate,
   readOutput,
   locateOutput,
@@ -119,6 +128,11 @@ export const OPERATIONS = [
   changeTrust,
   prune,
   listWorktrees,
+  listMachines,
+  addMachine,
+  checkMachine,
+  drainMachine,
+  removeMachine,
   pruneWorktrees,
   readAudit,
   verifyAudit,

@@ -1,14 +1,14 @@
 import { type Form, formsOf, searchFor } from './secret-forms.ts';
 
-/** A value that only its server may see. */
+/** A secret value that only one MCP server may see. */
 export interface Secret {
-  /** Shown in texts instead of the value. */
+  /** Name that replaces the value in texts. */
   name: string;
   value: string;
 }
 
 export interface Redactor {
-  /** Returns the same string when it contains no secret. */
+  /** Redacts secrets in a text. Returns the same string when it contains none. */
   text(raw: string): string;
   /** Redacts strings, numbers and keys of a JSON value. Returns the same value when it contains no secret. */
   deep<T>(value: T): T;

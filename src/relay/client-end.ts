@@ -9,7 +9,7 @@ export const LINES = { maxBytes: 33 * 1024 * 1024, keepsNewline: true };
 
 /** The client's side of the relay. Reads lines no faster than the hub accepts them. */
 export class ClientEnd {
-  /** True: the client has closed its input, but may still read. */
+  /** True if the client has closed its input. It may still read. */
   hasEnded = false;
   /** Resolves when the client no longer reads. */
   readonly broken: Promise<void>;
@@ -18,7 +18,7 @@ export class ClientEnd {
   private readonly lines: LineSplitter;
   private hub: Socket | null = null;
   private holdsBack = true;
-  /** True: the client has not yet read the output that was unread when `letGo` was called. */
+  /** True if the client has not yet read the output that was unread when `letGo` was called. */
   private isBehind = false;
   private ahead = 0;
   private onInput = () => {};
@@ -28,10 +28,8 @@ export class ClientEnd {
     this.input = input;
     this.output = output;
     this.lines = new LineSplitter(LINES, reader);
-    // Delayed by a turn of the event loop: if the hub died before the client wrote, the relay must notice that before
-    // it forwards the line.
-    input.on('data', (chunk: Buffer) => setImmediate(() => this.take(chunk)));
-    for (const event of ['end', 'close', 'error']) input.on(event, () => setImmediate(() => this.end()));
+    input.on('data', (chunk: Buffer) => afterPoll(() => this.take(chunk)));
+    for (const event of ['end', 'close', 'error']) input.on(event, () => afterPoll(() => this.end()));
     this.broken = new Promise(settle => output.on('error', () => settle()));
     output.on('drain', () => this.hub?.resume());
   }
@@ -65,7 +63,7 @@ export class ClientEnd {
     if (!this.output.write(bytes) && this.holdsBack) this.hub?.pause();
   }
 
-  /** From now on a client that does not read no longer slows the hub down: a hub that is ending sends little more. */
+  /** Stops slowing the hub down for a client that does not read. A hub that is ending sends little more. */
   letGo(): void {
     this.holdsBack = false;
     this.hub?.resume();
@@ -100,3 +98,9 @@ export class ClientEnd {
     this.onInput();
   }
 }
+
+/**
+ * If the hub died before the client wrote, the relay must notice that before it forwards the line. The first immediate
+ * runs before the event loop polls for events again, the second one after.
+ */
+const afterPoll = (act: () => void): void => void setImmediate(() => setImmediate(act));

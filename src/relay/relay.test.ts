@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, stat, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -101,6 +101,27 @@ test('what a hub had not taken when it parted is given to the next one', async (
   second.answer(1);
   await until(() => client.answers().length === 1);
   expect(client.answers()).toMatchObject([{ id: 1, result: {} }]);
+});
+
+test('a call that the client wrote after the hub had died is given to the next hub', async () => {
+  const first = await hubAt(home);
+  client = connect();
+  client.say(LIST);
+  await until(() => first.asked.length === 1);
+  first.answer(2);
+  await until(() => client.answers().length === 1);
+  // Both happen while the event loop handles other events, so it has not yet looked for the hub's end.
+  await new Promise<void>(settle =>
+    stat(root, () => {
+      void first.end();
+      client.say(CALL);
+      settle();
+    }),
+  );
+  const second = await hubAt(home);
+  await until(() => second.asked.length === 1);
+  expect(second.asked).toMatchObject([CALL]);
+  expect(client.answers()).toMatchObject([{ id: 2, result: {} }]);
 });
 
 test('calls that were running when a hub stopped are answered with HUB_RESTARTED', async () => {

@@ -16,14 +16,14 @@ import { type RelayError, Traffic } from './traffic.ts';
 
 /** How a connection to a hub ended. */
 export interface HubEnd {
-  /** True: the hub accepted the handshake. Before that it reads nothing else from a client. */
+  /** True if the hub accepted the handshake. Before that it reads nothing else from a client. */
   isAccepted: boolean;
   version: string | null;
-  /** True: the hub sent something after it accepted the handshake. */
+  /** True if the hub sent something after it accepted the handshake. */
   hasAnswered: boolean;
-  /** Why the hub refused the handshake; null if it did not. */
+  /** Why the hub refused the handshake. Null if it did not. */
   refusal: RelayError | null;
-  /** The hub's last line; null when it was killed. */
+  /** The hub's last line. Null when it was killed. */
   bye: Bye | null;
 }
 
@@ -32,7 +32,10 @@ interface Opening {
   home: string;
   handshakeMs: number;
   onWarning(text: string): void;
-  /** `started`: runs that lost calls may have started, if the relay asked for them. */
+  /**
+   * Called when the hub accepts the handshake. `started` lists runs that lost calls may have started, if the relay
+   * asked for them.
+   */
   onAccepted(started: string[] | undefined): void;
 }
 
@@ -132,7 +135,7 @@ const LAST_REPLIES_MS = 5_000;
 /** If the announced newer hub does not appear within this time, the relay starts one. */
 const HANDOVER_MS = 5_000;
 const MAX_FAILED_CONNECTS = 5;
-/** Delay before the second connect; doubled before each further one. */
+/** Delay before the second attempt to connect. It doubles before each further attempt. */
 const BACK_OFF_MS = 20;
 
 /**
@@ -159,7 +162,7 @@ export async function relay(options: RelayOptions): Promise<RelayError | null> {
   let launched: LaunchedHub | null = null;
   let hasSpoken = false;
   const warned = new Set<string>();
-  /** True: runs of lost calls may still be running. */
+  /** True if runs of lost calls may still be running. */
   let hasLost = false;
 
   const client = new ClientEnd(input, output, {

@@ -12,7 +12,7 @@ interface Message {
 /** Why a request cannot be served. */
 export interface RelayError {
   code: string;
-  /** `usage`: the request itself is invalid. */
+  /** Kind of the error. `usage` means that the request itself is invalid. */
   kind?: string;
   message: string;
   suggestions?: string[];
@@ -58,7 +58,7 @@ export class Traffic {
   /** True once a tool was called. Runs that it started may outlive its answer or cancellation. */
   hasCalled = false;
 
-  /** `afterLoss`: suggestion for a call whose hub was lost. */
+  /** `afterLoss` is a suggestion for a call whose hub was lost. */
   constructor(
     afterLoss = 'Runs keep running: call list_running {"recent": true}, then get_result with the id.',
   ) {
@@ -89,7 +89,7 @@ export class Traffic {
     return true;
   }
 
-  /** False for a line that the client must not get. */
+  /** Handles a line of the hub. Returns false if the client must not get the line. */
   fromHub(line: Buffer): boolean {
     const message = longAnswer(line) ?? parse(line);
     if (message?.method === LISTENING) return this.isNewStream(message.params?._meta?.[SUBSCRIPTION] as Id);
@@ -125,12 +125,15 @@ export class Traffic {
     }
   }
 
-  /** Time of the first lost tool call without an answer; null if there is none. */
+  /** Time of the first lost tool call without an answer. Null if there is none. */
   get lostSince(): number | null {
     return this.lost.size === 0 ? null : Math.min(...[...this.lost.values()].map(({ at }) => at));
   }
 
-  /** `started`: runs that were started since then, according to the next hub; undefined: no hub could be asked. */
+  /**
+   * Answers calls that were lost with their hub. `started` lists runs that were started since then, according to the
+   * next hub. It is undefined if no hub could be asked.
+   */
   answerLost(started?: string[]): string[] {
     const [first] = started ?? [];
     const found = first === undefined ? [] : [`Started in this workspace since: ${started!.join(', ')}.`];
@@ -173,7 +176,9 @@ export class Traffic {
   }
 }
 
-/** Same rule as in the hub: it answers other ids without an id, so no client can wait for such an answer. */
+/**
+ * Same rule as in the hub, which answers requests with other ids without an id. No client can wait for such an answer.
+ */
 const isId = (id: unknown): id is Id => typeof id === 'string' || Number.isSafeInteger(id);
 
 /** Null unless the line is a JSON object: the hub answers such a line, and the relay only copies it. */

@@ -36,7 +36,7 @@ export const AgentLine = z.discriminatedUnion('type', [
     /** Beginning of the tool's result. */
     detail: z.string(),
   }),
-  /** Number of calls without their own lines: a program can make thousands. */
+  /** Number of calls that have no lines of their own, because a program can make thousands. */
   z.object({ at: z.number(), type: z.literal('more_tools'), calls: z.number(), failed: z.number() }),
   z.object({ at: z.number(), type: z.literal('note'), text: z.string() }),
   /** Totals of this turn of the run so far. */
@@ -54,7 +54,7 @@ export const AgentLine = z.discriminatedUnion('type', [
     at: z.number(),
     type: z.literal('end'),
     ok: z.boolean(),
-    /** Text of the answer; empty if the answer is `structured`. */
+    /** Text of the answer. Empty if the answer is `structured`. */
     answer: z.string(),
     /** Arguments of `final_answer`. */
     structured: z.unknown().optional(),
@@ -72,15 +72,15 @@ export const AgentRequest = z.object({
   systemPrompt: z.string().nullable(),
   /** Paths of input files for the prompt: absolute, or relative to the working folder. */
   inputs: z.array(z.string()),
-  /** Schema of `final_answer`, which must end the conversation; null: the conversation ends with a text. */
+  /** Schema of `final_answer`, which must end the conversation. Null if the conversation ends with a text. */
   outputSchema: JsonSchema.nullable(),
   codeMode: CodeMode.nullable(),
   maxTurns: z.number().int().positive(),
   /** Values that are redacted in everything the agent prints. */
   secrets: z.array(z.object({ name: z.string(), value: z.string() })),
-  /** MCP endpoint with the tools of the run; null if the run has no tools. */
+  /** MCP endpoint with the tools of the run. Null if the run has no tools. */
   endpoint: z.object({ url: z.string(), token: z.string() }).nullable(),
-  /** True: the agent ends when the hub cannot be reached, because its servers and its caller are gone then. */
+  /** True if the agent ends when the hub cannot be reached, because its servers and its caller are gone then. */
   endsWithHub: z.boolean(),
   /**
    * File with the messages of the chat in the SDK's format, extended after each model turn. Input files are stored next
@@ -113,7 +113,7 @@ export function agentCall(client: string, token: string, method: string, params:
   };
 }
 
-/** The JSON message in a body, which is JSON or an event stream (then the last event counts); null for other text. */
+/** The JSON message in a body, which is JSON or an event stream (then the last event counts). Null for other text. */
 export function lastMessage(body: string): unknown {
   const events = body
     .split(/\r?\n\r?\n/)

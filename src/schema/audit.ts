@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /** One line of the audit log. It contains shapes, sizes and hashes, never the value of an argument or a result. */
 export const AuditRecord = z.object({
-  /** Line number: 1, 2, 3 … across all files. */
+  /** Line number in the log, counted across all files from 1. */
   seq: z.number().int(),
   /** Time in ISO 8601, UTC. */
   at: z.string(),
@@ -36,7 +36,7 @@ export type AuditRecord = z.infer<typeof AuditRecord>;
 /** The first place where the log differs from what was written. */
 export const AuditBreak = z.object({
   file: z.string(),
-  /** Line in the file, from 1. */
+  /** Line number in the file, from 1. */
   line: z.number().int(),
   /** The expected line number in the log. */
   seq: z.number().int(),
@@ -47,7 +47,7 @@ export const AuditBreak = z.object({
     'missing',
     /** A line is in the wrong place. */
     'reordered',
-    /** The end is missing. */
+    /** The end of the log is missing. */
     'cut',
     /** A line cannot be parsed as an entry. */
     'unreadable',
@@ -62,7 +62,10 @@ export const AuditVerdict = z.object({
   /** Number of intact lines, up to the problem if there is one. */
   entries: z.number().int(),
   files: z.number().int(),
-  /** Hash of the last intact line; null if there is none. A copy stored elsewhere proves that nothing before it was rewritten. */
+  /**
+   * Hash of the last intact line. Null if there is none. A copy stored elsewhere proves that nothing before it was
+   * rewritten.
+   */
   lastHash: z.string().nullable(),
 });
 export type AuditVerdict = z.infer<typeof AuditVerdict>;

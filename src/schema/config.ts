@@ -56,7 +56,7 @@ export const WorkspaceFile = z.strictObject({
   review: ReviewSettings.optional(),
   /** Program and arguments that must succeed before branches are merged. */
   check: z.array(z.string()).min(1).optional(),
-  /** Of runs whose call and role do not say. */
+  /** Default sandbox of runs, used if neither the call nor the role sets one. */
   sandbox: SandboxLevel.optional(),
   network: NetworkAccess.optional(),
 });
@@ -107,7 +107,7 @@ export const HubSettings = z.object({
   'limits.concurrency': z.coerce.number().int().min(1).max(10_000).default(8),
   'limits.spawns_per_minute': z.coerce.number().int().min(1).max(100_000).default(30),
   'limits.depth': z.coerce.number().int().min(0).max(10).default(2),
-  /** Maximum cost in US dollars; not set: no limit. */
+  /** Maximum cost in US dollars (default: no limit). */
   'budget.run_usd': z.coerce.number().positive().optional(),
   'budget.squad_usd': z.coerce.number().positive().optional(),
   'budget.day_usd': z.coerce.number().positive().optional(),
@@ -133,7 +133,9 @@ export const HubSettings = z.object({
   /** Which runs get a tmux window, if tmux is available. */
   'tmux.sessions': z.enum(['worktree', 'all', 'off']).default('worktree'),
   /** Runs that are sandboxed although nothing asks for it, if a sandbox is available. */
-  'sandbox.default': z.enum(['worktree', 'off']).default('off'),
+  'sandbox.default': z.enum(['worktree', 'off']).default('worktree'),
+  /** How long an agent on another machine may continue without the hub, if its role has `takeover: true`. */
+  'machines.lease_seconds': z.coerce.number().int().min(10).max(3600).default(60),
   'prune.days': z.coerce.number().int().min(0).default(30),
 });
 export type HubSettings = z.infer<typeof HubSettings>;

@@ -12,7 +12,7 @@ export const callKey = (
 type Called<P> = Extract<P, { type: 'tool_call' }>;
 type Came<P> = Extract<P, { type: 'tool_result' }>;
 
-/** A call that a program made. */
+/** A tool call that a program of the model made. */
 export interface MadeCall<P extends TracePart> {
   key: string;
   call: Called<P>;
@@ -72,16 +72,17 @@ type Said = Pick<StoredMessage, 'id' | 'parentId' | 'role' | 'at' | 'content'>;
 interface Call {
   key: string;
   name: string;
-  /** Key of the call whose program made this call. */
+  /** Key of the call that ran the program, if a program made this call. */
   within: string | undefined;
   from: number;
   until: number;
 }
 
 /**
- * Maps tool calls, by key, to the runs they started, as far as that is certain: a run knows its parent, but not the
- * call. A run belongs to the only call in progress at that time, or to the only one of those whose tool has the name of
- * the subagent. If several calls of a program were in progress, it belongs to the call that ran the program.
+ * Maps tool calls, by key, to the runs they started, as far as that is certain: a run records its parent, but not the
+ * call. If only one call was in progress when the run started, the run belongs to that call. If there were several, it
+ * belongs to the only one whose tool has the name of the subagent. If several calls of a program were in progress, it
+ * belongs to the call that ran the program.
  */
 export function runsByCall<R extends NestedRun>(
   messages: readonly Said[],
@@ -119,7 +120,7 @@ function callsIn(messages: readonly Said[]): Call[] {
 
 const only = <T>(all: readonly T[]): T | undefined => (all.length === 1 ? all[0] : undefined);
 
-/** Tools of other servers are named `{server}__{tool}`. */
+/** Whether a tool has this name, alone or as `{server}__{tool}` of another server. */
 const isNamed = (tool: string, subagent: string | null): boolean =>
   subagent !== null && (tool === subagent || tool.endsWith(`__${subagent}`));
 

@@ -42,10 +42,10 @@ export type TraceRole = z.infer<typeof TraceRole>;
 
 /** One message of a conversation, as recorded by its agent. */
 export const TraceMessage = z.object({
-  /** Globally unique: `msg_` and ten letters. */
+  /** Globally unique id of the message: `msg_` and ten letters. */
   id: z.string(),
   /**
-   * Id of the previous message; null for the first one. For role `program`, the message that ran the program; such
+   * Id of the previous message. Null for the first one. For role `program`, the message that ran the program; such
    * messages are never parents.
    */
   parentId: z.string().nullable(),
@@ -71,6 +71,6 @@ export const NATIVE = 'native';
 export const traceLabel = (runId: string, subagent: string | null): string =>
   subagent === null ? `run:${runId}` : `subagent:${subagent}:${runId}`;
 
-/** The subagent in a label. Names contain no colon. */
+/** Name of the subagent in a trace label. Null for a label of a plain run. Subagent names contain no colon. */
 export const subagentOfLabel = (label: string): string | null =>
   /^subagent:([^:]+):/.exec(label)?.[1] ?? null;

@@ -6,7 +6,7 @@ export const CLI_IDS = ['claude', 'codex', 'gemini', 'opencode', 'copilot', 'qwe
 export const CliId = z.enum(CLI_IDS);
 export type CliId = z.infer<typeof CliId>;
 
-/** Other names for the CLIs: those of packages and vendors. */
+/** Alternative names of the CLIs, from their packages and vendors. */
 export const CLI_ALIASES: Readonly<Record<string, CliId>> = {
   'claude-code': 'claude',
   'claude-code-cli': 'claude',
@@ -56,9 +56,9 @@ export type EngineSpec = z.infer<typeof EngineSpec>;
 /** Facts about an agent CLI that do not depend on this machine. */
 export interface CliFacts {
   cli: CliId;
-  /** Name in the vendor's spelling. */
+  /** Name of the CLI as its vendor spells it. */
   name: string;
-  /** How the user can install it. */
+  /** Command or address with which the user can install the CLI. */
   install: string;
   login: string;
   /** Other names for Squad's tools, if the CLI does not allow the usual ones. */
@@ -74,6 +74,6 @@ export interface InstalledCli {
   program: string;
   /** Null if the program did not report a version. */
   version: string | null;
-  /** Why the CLI may not work as expected; null if it should. */
+  /** Why the CLI may not work as expected. Null if it should. */
   warning: string | null;
 }

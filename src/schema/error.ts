@@ -31,6 +31,7 @@ const ERRORS = {
   RUN_UNKNOWN: { kind: 'usage', exit: 2 },
   SQUAD_UNKNOWN: { kind: 'usage', exit: 2 },
   RUN_NOT_OVER: { kind: 'state', exit: 2 },
+  RUN_OVER: { kind: 'state', exit: 2 },
   CHAT_BUSY: { kind: 'state', exit: 2 },
   CHAT_UNKNOWN: { kind: 'usage', exit: 2 },
   CHAT_FAILED: { kind: 'external', exit: 1 },
@@ -57,6 +58,7 @@ const ERRORS = {
   DECISION_UNKNOWN: { kind: 'usage', exit: 2 },
   BACKLOG_ITEM_UNKNOWN: { kind: 'usage', exit: 2 },
   BACKLOG_CHANGED: { kind: 'state', exit: 1 },
+  BACKLOG_ITEM_STARTED: { kind: 'state', exit: 2 },
   AGENT_UNKNOWN: { kind: 'usage', exit: 2 },
   NOT_ALLOWED: { kind: 'state', exit: 4 },
   NOT_A_REPOSITORY: { kind: 'usage', exit: 2 },
@@ -66,6 +68,11 @@ const ERRORS = {
   WORKTREE_NEEDED: { kind: 'state', exit: 2 },
   WORKTREE_MISSING: { kind: 'state', exit: 1 },
   WORKTREE_IN_USE: { kind: 'state', exit: 2 },
+  MACHINE_UNKNOWN: { kind: 'usage', exit: 2 },
+  MACHINE_DRAINING: { kind: 'state', exit: 2 },
+  MACHINE_IN_USE: { kind: 'state', exit: 2 },
+  MACHINE_UNREACHABLE: { kind: 'external', exit: 1 },
+  MACHINE_UNSUITABLE: { kind: 'external', exit: 1 },
   SETUP_FAILED: { kind: 'external', exit: 1 },
   GIT_FAILED: { kind: 'external', exit: 1 },
   GIT_BUSY: { kind: 'state', exit: 1 },
@@ -105,6 +112,7 @@ const ERRORS = {
   HUB_RESTARTED: { kind: 'state', exit: 1 },
   MESSAGE_TOO_LARGE: { kind: 'usage', exit: 2 },
   DATABASE_LOCKED: { kind: 'database', exit: 1 },
+  DATABASE_UNREACHABLE: { kind: 'database', exit: 1 },
   DATABASE_CORRUPT: { kind: 'database', exit: 1 },
   DATABASE_TOO_NEW: { kind: 'database', exit: 1 },
   DATABASE_FAILED: { kind: 'database', exit: 1 },
@@ -123,7 +131,7 @@ export interface ErrorShape {
   kind: ErrorKind;
   message: string;
   suggestions?: string[];
-  /** Additional data that only this kind of error has. */
+  /** Additional data of this kind of error. */
   details?: Readonly<Record<string, unknown>>;
 }
 

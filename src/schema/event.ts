@@ -19,13 +19,13 @@ export const EventBody = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('database.restored'),
     why: z.string(),
-    /** Number of runs that were missing. */
+    /** Number of runs that were missing in the database. */
     restored: z.number(),
-    /** Number of runs that were out of date. */
+    /** Number of runs that were out of date in the database. */
     updated: z.number(),
     /** Number of missing runs without a record in their folder. */
     unrecorded: z.number(),
-    /** New name of the damaged file; null: no file was kept. */
+    /** New name of the damaged file. Null if no file was kept. */
     kept: z.string().nullable(),
   }),
   z.object({ type: z.literal('squad.created'), members: z.number() }),
@@ -34,10 +34,10 @@ export const EventBody = z.discriminatedUnion('type', [
     roleId: z.string().nullable(),
     engine: z.string(),
     subagent: z.string().optional(),
-    /** Number of the turn; absent for the first turn. */
+    /** Number of the turn. Absent for the first turn. */
     turn: z.number().optional(),
   }),
-  /** Without a pid, the turn had already ended when a new hub found it. */
+  /** A turn started. The pid is absent if the turn had already ended when a new hub found it. */
   z.object({ type: z.literal('run.started'), turn: z.number(), pid: z.number().nullable() }),
   z.object({
     type: z.literal('run.activity'),
@@ -49,7 +49,7 @@ export const EventBody = z.discriminatedUnion('type', [
   /** The run shows no activity; `state` is null when it is active again. */
   z.object({
     type: z.literal('run.quiet'),
-    state: z.enum(['slow_start', 'silent', 'stalled', 'dead']).nullable(),
+    state: z.enum(['slow_start', 'silent', 'stalled', 'dead', 'away']).nullable(),
     text: z.string(),
   }),
   z.object({
@@ -63,6 +63,15 @@ export const EventBody = z.discriminatedUnion('type', [
     reason: StopReason,
     /** Name of the client, or id of the run, that requested the stop. */
     by: z.string().optional(),
+  }),
+  /** Somebody sent the agent a message, for its running turn or for its next turn. */
+  z.object({
+    type: z.literal('run.told'),
+    id: z.string(),
+    text: z.string(),
+    /** Name of the client that sent the message. */
+    by: z.string().nullable(),
+    delivery: z.enum(['in_turn', 'queued']),
   }),
   /** An agent asks a person, or the run that started it. */
   z.object({ type: z.literal('inbox.asked'), item: InboxItem }),
@@ -87,14 +96,14 @@ export const EventBody = z.discriminatedUnion('type', [
     reason: z.string().nullable(),
     feedbackCommit: z.string().nullable(),
   }),
-  /** Null: the limit of the settings applies again. */
+  /** The limit of review rounds changed. Null means that the limit of the settings applies again. */
   z.object({ type: z.literal('review.limit_changed'), lineageId: RunId, limit: z.number().nullable() }),
   z.object({ type: z.literal('worktree.made'), path: z.string(), branch: z.string() }),
   z.object({
     type: z.literal('worktree.removed'),
     path: z.string(),
     branch: z.string(),
-    /** Ref with the uncommitted work; null if there was none. */
+    /** Ref with the uncommitted work. Null if there was none. */
     savedRef: z.string().nullable(),
     branchIsGone: z.boolean(),
   }),
@@ -104,7 +113,7 @@ export const EventBody = z.discriminatedUnion('type', [
     number: z.number(),
     url: z.string(),
     branch: z.string(),
-    /** True: the pull request was already open. */
+    /** True if the pull request was already open. */
     existed: z.boolean(),
   }),
   z.object({

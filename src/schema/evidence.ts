@@ -39,7 +39,7 @@ const DirtyFile = z.object({
   isUntracked: z.boolean(),
   /** Changes whenever the file is written or replaced, or its mode changes. Null if the file did not exist. */
   stamp: z.string().nullable(),
-  /** Hash of the content; null if there was too much to read before the start. */
+  /** Hash of the content. Null if there was too much to read before the start. */
   hash: z.string().nullable(),
 });
 export type DirtyFile = z.infer<typeof DirtyFile>;
@@ -47,18 +47,18 @@ export type DirtyFile = z.infer<typeof DirtyFile>;
 /** State of a git work tree: enough to detect later changes, small enough to store with each run. */
 export const WorkSnapshot = z.object({
   root: z.string(),
-  /** Null before the first commit. */
+  /** Commit that HEAD points to. Null before the first commit. */
   head: z.string().nullable(),
-  /** Null if HEAD is detached. */
+  /** Current branch. Null if HEAD is detached. */
   branch: z.string().nullable(),
   /** Size of HEAD's reflog in bytes. Entries after that are newer than the snapshot. */
   headLogSize: z.number(),
   dirty: z.array(DirtyFile),
-  /** Ignore rules from outside the work tree; null if unknown. */
+  /** Ignore rules from outside the work tree. Null if unknown. */
   ignoreRules: z.string().nullable().default(null),
-  /** Number of files that `skip-worktree` excludes from the folder; null if unknown. */
+  /** Number of files that `skip-worktree` excludes from the folder. Null if unknown. */
   keptOut: z.number().nullable().default(null),
-  /** Start and end of taking the snapshot. */
+  /** Start and end time of taking the snapshot. */
   takenAt: z.number(),
   readyAt: z.number(),
 });
@@ -71,7 +71,7 @@ export interface ChangedFile {
   /** Path as git prints it: relative to the repository's root, quoted if it has unusual characters. */
   path: string;
   status: 'A' | 'M' | 'D' | 'T';
-  /** True: the file is outside the agent's folder. */
+  /** True if the file is outside the agent's folder. */
   isOutside: boolean;
 }
 
@@ -81,7 +81,9 @@ export interface WorkChanges {
   commits: { count: number; newest: CommitMade[] } | null;
   lines: { insertions: number; deletions: number } | null;
   notes: string[];
-  /** True: another branch than the run's is checked out in the work tree, so the files are not the run's work. */
+  /**
+   * True if another branch than the run's is checked out in the work tree, so that the files are not the run's work.
+   */
   isElsewhere?: true;
 }
 

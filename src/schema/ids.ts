@@ -39,5 +39,5 @@ export const newSquadId = (): SquadId => `squad_${letters()}` as SquadId;
 export const newReviewId = (): ReviewId => `review_${letters()}` as ReviewId;
 export const newInboxId = (): InboxId => `ask_${letters()}` as InboxId;
 export const newMessageId = (): string => `msg_${letters()}`;
-/** For engines that let us choose the id of a chat. */
+/** Creates a chat id, for engines that accept an id from Squad. */
 export const newChatId = (): string => `chat_${letters()}`;

@@ -12,10 +12,10 @@ export type InboxKind = z.infer<typeof InboxKind>;
 export const InboxState = z.enum(['open', 'answered', 'declined', 'expired', 'withdrawn']);
 export type InboxState = z.infer<typeof InboxState>;
 
-/** Who answered. `run`: the run that started the asking run. */
+/** Source of an answer. `run` is the run that started the asking run. */
 export const AnsweredBy = z.object({
   who: z.enum(['user', 'run', 'default']),
-  /** `page` (the web UI), `terminal` or the client's name; for a run its id; null for a default. */
+  /** `page` (the web UI), `terminal` or the client's name. For a run its id, for a default answer null. */
   via: z.string().nullable(),
 });
 export type AnsweredBy = z.infer<typeof AnsweredBy>;
@@ -48,27 +48,27 @@ export const InboxItem = z.object({
   runId: RunId,
   squadId: SquadId,
   kind: InboxKind,
-  /** The MCP server or the engine's tool that asks; null if it is the agent itself. */
+  /** The MCP server or the engine's tool that asks. Null if it is the agent itself. */
   source: z.string().nullable(),
   question: z.string(),
   /** Background information for the answer, for example the command to approve. */
   details: z.string().nullable(),
-  /** Choices to select from; empty: free text. */
+  /** Choices to select from. Empty for free text. */
   choices: z.array(z.string()),
-  /** Form fields of a server; empty for a plain answer. */
+  /** Form fields of a server. Empty for a plain answer. */
   fields: z.array(InboxField),
-  /** Who has to answer: the user, or the run that started the asking run. */
+  /** The one that has to answer: the user, or the run that started the asking run. */
   owner: z.union([z.literal('user'), RunId]),
-  /** The answer at the deadline; null: the item expires without an answer. */
+  /** The answer at the deadline. Null if the item expires without an answer. */
   default: z.string().nullable(),
   createdAt: z.number(),
   deadlineAt: z.number(),
   state: InboxState,
-  /** The answer; JSON for a form. */
+  /** Answer as text, or as JSON for a form. */
   answer: z.string().nullable(),
   answeredBy: AnsweredBy.nullable(),
   answeredAt: z.number().nullable(),
-  /** Time at which the answer was delivered; null: not delivered yet. */
+  /** Time at which the answer was delivered. Null if not delivered yet. */
   heardAt: z.number().nullable(),
   /** Identifies the use of a tool that needs permission. Another use is another question, even if it looks the same. */
   useKey: z.string().optional(),

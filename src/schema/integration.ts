@@ -11,35 +11,40 @@ export const PlannedBranch = z.object({
   summary: z.string(),
   status: RunStatus,
   branch: z.string(),
-  /** `nothing`: there is nothing to merge, or it is merged already. `refused`: its work cannot be committed. */
+  /**
+   * Result of the trial merge. `nothing` means that there is nothing to merge, or that it is merged already.
+   * `refused` means that the branch's work cannot be committed.
+   */
   outcome: z.enum(['merges', 'conflict', 'nothing', 'refused']),
-  /** Commit of the merge; null if the branch is not merged. */
+  /** Commit of the merge. Null if the branch is not merged. */
   commit: z.string().nullable(),
   /** Number of files that the merge changes. */
   files: z.number().nullable(),
   conflicts: z.array(z.string()),
   messages: z.array(z.string()),
-  /** True: uncommitted work of the run is committed to its branch first. */
+  /** Conflicting places of the first few files, with Git's conflict markers. */
+  hunks: z.array(z.object({ path: z.string(), text: z.string() })),
+  /** True if uncommitted work of the run is committed to its branch first. */
   commitsWork: z.boolean(),
   /** Other runs of the plan that changed some of the same files. */
   overlaps: z.array(RunId),
-  /** True: the run started from an older commit of the target. */
+  /** True if the run started from an older commit of the target. */
   isBehind: z.boolean(),
 });
 export type PlannedBranch = z.infer<typeof PlannedBranch>;
 
 export const ChecklistItem = z.object({
   what: z.string(),
-  /** State of a check list entry; `open`: unknown. */
+  /** State of a checklist entry. `open` means unknown. */
   state: z.enum(['ok', 'bad', 'open']),
   note: z.string().nullable(),
 });
 export type ChecklistItem = z.infer<typeof ChecklistItem>;
 
 export const IntegrationPlan = z.object({
-  /** Id for approving the plan; null if the plan is `blocked` or has nothing to merge. */
+  /** Id for approving the plan. Null if the plan is `blocked` or has nothing to merge. */
   planId: z.string().nullable(),
-  /** This field and those that depend on it are null if no run is ready. */
+  /** Repository of the plan. This field and those that depend on it are null if no run is ready. */
   repository: z.string().nullable(),
   target: z.string().nullable(),
   /** Commit of the target before and after the merge. */

@@ -32,7 +32,9 @@ const anyServer = {
     .min(100)
     .max(1_800_000)
     .default(60_000)
-    .describe('Timeout of one request in milliseconds. Progress restarts it, for half an hour at most.'),
+    .describe(
+      'Timeout of one request in milliseconds. Each progress message restarts it, up to half an hour in total.',
+    ),
   cooldown: z
     .number()
     .int()
@@ -51,13 +53,16 @@ const anyServer = {
 export const LocalServer = z
   .strictObject({
     type: z.enum(['local', 'stdio']).default('stdio').describe('A program that Squad starts.'),
-    command: z.string().min(1).describe(`The program. \${NAME} stands for a variable, here and below.`),
-    args: z.array(z.string()).default([]).describe('Its arguments. No shell is used.'),
+    command: z
+      .string()
+      .min(1)
+      .describe(`Program to start. \${NAME} is replaced by a variable, here and in the fields below.`),
+    args: z.array(z.string()).default([]).describe('Arguments of the program. No shell is used.'),
     env: z
       .record(z.string(), z.string())
       .default({})
-      .describe('Its environment variables, in addition to a few that every program needs.'),
-    cwd: z.string().min(1).optional().describe('Its folder (default: the workspace).'),
+      .describe('Environment variables of the program, in addition to a few that every program needs.'),
+    cwd: z.string().min(1).optional().describe('Working folder of the program (default: the workspace).'),
     ...anyServer,
   })
   .meta({ title: 'a local server' });
@@ -66,8 +71,14 @@ export type LocalServer = z.infer<typeof LocalServer>;
 export const RemoteServer = z
   .strictObject({
     type: z.enum(['http', 'sse']).describe('http: Streamable HTTP. sse: the older transport.'),
-    url: z.string().min(1).describe(`\${NAME} stands for a variable, here and in headers.`),
-    headers: z.record(z.string(), z.string()).default({}).describe('Sent with every request.'),
+    url: z
+      .string()
+      .min(1)
+      .describe(`URL of the server. \${NAME} is replaced by a variable, here and in headers.`),
+    headers: z
+      .record(z.string(), z.string())
+      .default({})
+      .describe('HTTP headers that are sent with every request.'),
     ...anyServer,
   })
   .meta({ title: 'a remote server' });
@@ -93,7 +104,7 @@ const oneOrMore = z.union([
  */
 export const ArgumentRule = z
   .strictObject({
-    role: oneOrMore.default(['*']).describe('Role ids; * is all.'),
+    role: oneOrMore.default(['*']).describe('Ids of roles, or * for all roles.'),
     server: serverName,
     tool: oneOrMore.default(['*']).describe("The server's own names; * is every tool."),
     argument: z
@@ -124,14 +135,19 @@ export type ArgumentRule = z.infer<typeof ArgumentRule>;
 /** `.squad/mcp-config.json`: MCP servers of the gateway, and which role has which. */
 export const McpConfig = z.strictObject({
   $schema: z.string().optional(),
-  servers: z.record(ServerId, Server).describe('Id → server. The id is the prefix of its tool names.'),
-  agentServers: z.record(z.string(), z.array(serverName)).default({}).describe('Role id → its servers.'),
+  servers: z
+    .record(ServerId, Server)
+    .describe("Servers by id. The id is the prefix of the server's tool names."),
+  agentServers: z
+    .record(z.string(), z.array(serverName))
+    .default({})
+    .describe('Servers of each role, by role id.'),
   shared: z.array(serverName).default([]).describe('Servers for every run, also without a role.'),
   toolRestrictions: z
     .record(z.string(), z.record(serverName, Restriction))
     .default({})
     .describe(
-      'Role id → server → tools; * is all roles. Restrictions only remove tools, they never add any.',
+      'Tools by role id and server, with * for all roles. Restrictions only remove tools, they never add any.',
     ),
   argumentRules: z
     .array(ArgumentRule)

@@ -7,7 +7,7 @@ import { z } from 'zod';
 export const ModelType = z.enum(['anthropic', 'openai', 'responses', 'google']);
 export type ModelType = z.infer<typeof ModelType>;
 
-/** Missing options have the provider's default. */
+/** Options for generating text. A missing option means the provider's default. */
 export const GenerationOptions = z.object({
   temperature: z.number().optional(),
   topP: z.number().optional(),
@@ -25,13 +25,13 @@ export type GenerationOptions = z.infer<typeof GenerationOptions>;
 export const ModelSpec = z.object({
   type: ModelType,
   id: z.string(),
-  /** Null: the address in the provider's environment variable, or the provider's default. */
+  /** Address of the API. Null means the address in the provider's environment variable, or the provider's default. */
   baseUrl: z.string().nullable(),
-  /** Null: no key is sent. */
+  /** Variable that holds the API key. Null if no key is sent. */
   apiKeyEnv: z.string().nullable(),
   headers: z.record(z.string(), z.string()).default({}),
   generation: GenerationOptions.default({}),
-  /** Prices in US dollars per million tokens; null if not configured. */
+  /** Prices in US dollars per million tokens. Null if not configured. */
   prices: z
     .object({
       input: z.number(),

@@ -23,7 +23,7 @@ export const NETWORK_TEXT: Record<NetworkAccess, string> = {
   none: 'the hosts of the role',
 };
 
-/** For lists and end lines: `workspace`, `strict, network: none`. */
+/** Describes the sandbox in lists and end lines, for example `workspace` or `strict, network: none`. */
 export const sandboxText = ({ level, network, hosts }: RunSandbox): string =>
   [
     level,

@@ -30,7 +30,7 @@ export type FeedbackBy = z.infer<typeof FeedbackBy>;
 /** One review round: a coder requested it, and a reviewer was started. */
 export const Review = z.object({
   id: ReviewId,
-  /** Review rounds are counted per lineage. */
+  /** Lineage of the reviewed run. Review rounds are counted per lineage. */
   lineageId: RunId,
   coderId: RunId,
   reviewerId: RunId,
@@ -39,12 +39,12 @@ export const Review = z.object({
   /** Commit that is reviewed. */
   commit: z.string(),
   completionMessage: z.string().nullable(),
-  /** Null while the review is open. */
+  /** Outcome of the review. Null while the review is open. */
   outcome: ReviewOutcome.nullable(),
-  /** Why the review was unsuccessful; null if it was successful or is open. */
+  /** Why the review was unsuccessful. Null if it was successful or is open. */
   reason: z.string().nullable(),
   feedback: z.string().nullable(),
-  /** Null if there was no feedback. */
+  /** Author of the feedback. Null if there was none. */
   feedbackBy: FeedbackBy.nullable(),
   priority: z.string().nullable(),
   actionableItems: z.array(z.string()),
@@ -53,7 +53,7 @@ export const Review = z.object({
   requestedAt: z.number(),
   deadlineAt: z.number(),
   closedAt: z.number().nullable(),
-  /** The coder's turn that started with the outcome; null if the outcome was not delivered. */
+  /** The coder's turn that started with the outcome. Null if the outcome was not delivered. */
   toldInTurn: z.number().nullable(),
 });
 export type Review = z.infer<typeof Review>;
@@ -79,7 +79,7 @@ export const Intent = z.discriminatedUnion('kind', [
     reviewerId: RunId,
     coderTree: Worktree,
     reviewerTree: Worktree,
-    /** Null if there was nothing to commit. */
+    /** Move of the branch. Null if there was nothing to commit. */
     move: BranchMove.nullable(),
   }),
   z.object({
@@ -98,7 +98,7 @@ export const Intent = z.discriminatedUnion('kind', [
   z.object({
     ...base,
     kind: z.literal('abandon'),
-    /** The task whose runs are all stopped. */
+    /** Task whose runs are all stopped. */
     lineageId: RunId,
     why: z.string(),
   }),
@@ -109,7 +109,7 @@ export const Intent = z.discriminatedUnion('kind', [
     runId: RunId,
     ofRunId: RunId,
     tree: Worktree,
-    /** Move of the branch that removes the feedback file; null if there was none. */
+    /** Move of the branch that removes the feedback file. Null if there was none. */
     move: BranchMove.nullable(),
   }),
   z.object({
@@ -119,7 +119,7 @@ export const Intent = z.discriminatedUnion('kind', [
     target: z.string(),
     from: z.string(),
     to: z.string(),
-    /** The work tree in which the target is checked out and which is updated with it; null if there is none. */
+    /** The work tree in which the target is checked out and which is updated with it. Null if there is none. */
     folder: z.string().nullable(),
     merged: z.array(z.object({ runId: RunId, branch: z.string(), commit: z.string() })),
   }),

@@ -41,7 +41,8 @@ export const RoleMeta = z.object({
   context: z.union([z.boolean(), names]).optional(),
   isolation: RoleIsolation.optional(),
   env: names.optional(),
-  // Only a boolean is accepted: an unreadable value must not grant anything.
+  // Whether the role may start other runs. Only a boolean is accepted, because an unreadable value must not grant
+  // anything.
   spawn: z.boolean().optional(),
   mcp: names.optional(),
   leftovers: z.enum(['kill', 'keep']).optional(),
@@ -49,6 +50,9 @@ export const RoleMeta = z.object({
   sandbox: SandboxLevel.optional(),
   network: NetworkAccess.optional(),
   hosts: names.pipe(z.array(AllowedHost)).optional(),
+  machine: z.string().min(1).optional(),
+  // Whether a run starts again if its agent's machine is lost.
+  takeover: z.boolean().optional(),
 });
 export type RoleMeta = z.infer<typeof RoleMeta>;
 
@@ -60,7 +64,7 @@ export interface Role {
   body: string;
   meta: RoleMeta;
   file: string;
-  /** Why the role cannot be run; null if it can. A faulty role is still listed by its id. */
+  /** Why the role cannot be run. Null if it can. A faulty role is still listed by its id. */
   fault: string | null;
   /**
    * Remarks about the file, for example unknown keys: role files of other tools have some, but a misspelt limit must be
@@ -90,9 +94,10 @@ const GRANTING_KEYS: readonly (keyof RoleMeta)[] = [
   'sandbox',
   'network',
   'hosts',
+  'machine',
 ];
 
-/** Those of this role. Keys that only confine it more need no trust. */
+/** Keys of this role that grant something. Keys that only restrict the role need no trust. */
 export const grantingKeys = (meta: RoleMeta): (keyof RoleMeta)[] =>
   GRANTING_KEYS.filter(key => {
     if (key === 'sandbox') return meta.sandbox === 'off';
@@ -153,15 +158,15 @@ export interface AgentTemplate {
   name: string;
   description: string;
   arguments: TemplateArgument[];
-  /** Contains `{{argument}}` placeholders. */
+  /** Text of the template with `{{argument}}` placeholders. */
   body: string;
-  /** Options of the run; empty for a prompt. */
+  /** Options of the run. Empty for a prompt. */
   meta: RoleMeta;
   file: string;
   from: 'workspace' | 'user' | 'shipped';
-  /** Why the template cannot be used; null if it can. A faulty template is still listed. */
+  /** Why the template cannot be used. Null if it can. A faulty template is still listed. */
   fault: string | null;
-  /** True: the only fault is that the file is not trusted. */
+  /** True if the only fault is that the file is not trusted. */
   needsTrust: boolean;
   warnings: string[];
 }

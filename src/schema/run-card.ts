@@ -7,9 +7,16 @@ import { SandboxLevel } from './sandbox.ts';
 export const Need = z.enum(['needs_you', 'failed', 'running', 'queued', 'done']);
 export type Need = z.infer<typeof Need>;
 
+/**
+ * State of an ended run's own branch. `ready` means that the branch has work that its base branch does not have.
+ * `merged` means that the base branch has all commits of the branch.
+ */
+export const BranchState = z.enum(['ready', 'merged']);
+export type BranchState = z.infer<typeof BranchState>;
+
 /** A running run without activity. */
 export const Quiet = z.object({
-  state: z.enum(['slow_start', 'silent', 'stalled', 'dead']),
+  state: z.enum(['slow_start', 'silent', 'stalled', 'dead', 'away']),
   since: z.number(),
   text: z.string(),
 });
@@ -30,7 +37,11 @@ export const RunCard = z.object({
   title: z.string(),
   workspace: z.string(),
   branch: z.string().nullable(),
+  /** Null if the run has not ended, has no branch of its own, or has nothing to merge. */
+  branchState: BranchState.nullable(),
   sandbox: SandboxLevel,
+  /** Null means the hub's own. */
+  machine: z.string().nullable(),
   status: RunStatus,
   need: Need,
   /** Number of open inbox items. */
@@ -41,7 +52,7 @@ export const RunCard = z.object({
       id: z.string(),
       kind: z.string(),
       question: z.string(),
-      /** True: the item has details to read before answering. */
+      /** True if the item has details to read before answering. */
       hasDetails: z.boolean(),
       choices: z.array(z.string()),
     })
@@ -53,7 +64,7 @@ export const RunCard = z.object({
   activity: z.object({ text: z.string(), at: z.number() }).nullable(),
   turn: z.number(),
   usage: Usage.nullable(),
-  /** Number of changed lines; null until the end of the run, or if unknown. */
+  /** Number of changed lines. Null until the end of the run, or if unknown. */
   lines: z.object({ insertions: z.number(), deletions: z.number() }).nullable(),
   verdict: z.enum(['verified', 'claimed', 'empty', 'contradicted']).nullable(),
   createdAt: z.number(),

@@ -18,7 +18,7 @@ interface FigureFormat {
   money(usd: number): string;
 }
 
-/** The content of an event as text; empty for an event type of a newer version. */
+/** The content of an event as text. Empty for an event type of a newer version. */
 export function describeEvent(body: EventBody, { duration, money }: FigureFormat): string {
   switch (body.type) {
     case 'hub.started':
@@ -45,6 +45,8 @@ export function describeEvent(body: EventBody, { duration, money }: FigureFormat
       return `${money(body.spentUsd)} of ${money(body.budgetUsd)} for the ${body.scope}`;
     case 'run.stopping':
       return `${body.reason.replaceAll('_', ' ')}${body.by === undefined ? '' : `, by ${body.by}`}`;
+    case 'run.told':
+      return `${body.delivery === 'queued' ? 'for its next turn: ' : ''}${visibleLine(body.text)}`;
     case 'run.turn_ended':
       return `turn ${body.turn}${exit(body.exitCode)}`;
     case 'run.ended':

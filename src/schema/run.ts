@@ -53,7 +53,7 @@ export const Usage = z.object({
   /** The part of the input that was read from a cache. */
   cached: z.number().nullable(),
   costUsd: z.number().nullable(),
-  /** True: the cost was calculated from a price list, because the engine reports only tokens. */
+  /** True if the cost was calculated from a price list, because the engine reports only tokens. */
   costIsEstimated: z.boolean(),
 });
 export type Usage = z.infer<typeof Usage>;
@@ -68,10 +68,7 @@ export type StateMode = z.infer<typeof StateMode>;
 export const Permission = z.enum(['read', 'edit', 'full']);
 export type Permission = z.infer<typeof Permission>;
 
-/**
- * What happens with an action that the agent has no permission for: deny it, or ask the user if the engine supports
- * that.
- */
+/** Handling of an action that the agent has no permission for: deny it, or ask the user if the engine supports that. */
 export const Approvals = z.enum(['deny', 'ask']);
 export type Approvals = z.infer<typeof Approvals>;
 
@@ -87,18 +84,18 @@ export type TakesUp = z.infer<typeof TakesUp>;
 
 /** Options of a run. Fixed when the run is planned, and the same for all its turns. */
 export const RunOptions = z.object({
-  /** Null: the engine's default tools. */
+  /** Tools that the agent may use. Null means the engine's default tools. */
   tools: z.array(z.string()).nullable(),
   permission: Permission,
   approvals: Approvals.default('deny'),
   effort: z.string().nullable(),
-  /** The run is stopped after this many milliseconds without activity; null: never. */
+  /** The run is stopped after this many milliseconds without activity. With null it is never stopped for that. */
   stallMs: z.number().nullable(),
   budgetUsd: z.number().nullable(),
-  /** False: exceeding the budget is only reported. */
+  /** False if exceeding the budget is only reported. */
   stopAtBudget: z.boolean(),
   outputSchema: JsonSchema.nullable(),
-  /** True: the agent may start other runs. */
+  /** True if the agent may start other runs. */
   spawn: z.boolean(),
   /** Gateway servers from the role, in addition to those of the gateway's configuration: `server` or `server/tool`. */
   mcp: z.array(z.string()).default([]),
@@ -106,17 +103,27 @@ export const RunOptions = z.object({
   servers: OwnServers.nullable().default(null),
   /** Name of the subagent, if the run is a call of one. */
   subagent: z.string().nullable().default(null),
-  /** True: the client asked for a notification at the end. */
+  /** True if the client asked for a notification at the end of the run. */
   notify: z.boolean(),
-  /** How to prepare the run's work tree; null if it has none. */
+  /** How to prepare the run's work tree. Null if it has none. */
   setup: WorktreeSettings.nullable().default(null),
   /** Command to run when the run has ended. */
   onEnd: z.array(z.string()).nullable(),
   /** Command to run when the agent asks the user something. */
   onAsk: z.array(z.string()).nullable().default(null),
-  /** The run that this one continues; null for a new task, and for runs of older versions. */
+  /** The run that this one continues. Null for a new task, and for runs of older versions. */
   takesUp: TakesUp.nullable().default(null),
   sandbox: RunSandbox.default(NO_SANDBOX),
+  /** Machine of the run. Null means the hub's own. */
+  machine: z.string().nullable().default(null),
+  /** How the machine was chosen, as in `--on`. Null for the hub's own machine. */
+  placedBy: z.string().nullable().default(null),
+  /**
+   * True if the run starts again when its agent is lost with its machine. The next machine is chosen in the same way.
+   */
+  takeover: z.boolean().default(false),
+  /** Number of the current attempt, and the turn with which the attempt began. */
+  attempt: z.object({ number: z.number(), turn: z.number() }).default({ number: 1, turn: 1 }),
 });
 export type RunOptions = z.infer<typeof RunOptions>;
 
@@ -142,11 +149,11 @@ export const Run = z.object({
   position: z.number(),
   /** The first run of the task. Retries, replies and reviews have the same lineage. */
   lineageId: RunId,
-  /** Null for a run without a role. */
+  /** Id of the role. Null for a run without a role. */
   roleId: z.string().nullable(),
-  /** The role's part in a review loop; null if it has none. */
+  /** The role's part in a review loop. Null if it has none. */
   type: AgentType.nullable(),
-  /** The run that this one reviews, which has the same lineage; null if it is no reviewer. */
+  /** The run that this one reviews, which has the same lineage. Null if it is no reviewer. */
   reviewOf: RunId.nullable(),
   task: z.string(),
   /** Title that lists show instead of the beginning of the task. */
@@ -156,11 +163,11 @@ export const Run = z.object({
   /** The agent's actual working folder: absolute, links resolved. */
   directory: z.string(),
   workspace: z.string(),
-  /** The run's own work tree, which replies share; null if the run works in the caller's folder. */
+  /** The run's own work tree, which replies share. Null if the run works in the caller's folder. */
   worktree: Worktree.nullable(),
   engine: z.string(),
   /**
-   * True: the output consists of event lines of the engine. The answer is taken from the events, not from the lines
+   * True if the output consists of event lines of the engine. The answer is taken from the events, not from the lines
    * themselves.
    */
   outputIsEvents: z.boolean(),
@@ -178,7 +185,7 @@ export const Run = z.object({
   keepLeftovers: z.boolean(),
   options: RunOptions,
   policy: z.array(PolicyRule),
-  /** SHA-256 of the token with which the agent authenticates as this run; null before the start and after the end. */
+  /** SHA-256 of the token with which the agent authenticates as this run. Null before the start and after the end. */
   tokenHash: z.string().nullable(),
   status: RunStatus,
   /** Number of the current turn, or of the turn that the run is queued for. */
@@ -187,7 +194,7 @@ export const Run = z.object({
   usage: Usage.nullable(),
   /** Notes for readers of the result, for example an exceeded budget or an unknown figure. */
   notes: z.array(z.string()),
-  /** Null until the run has ended. */
+  /** Evidence of the run. Null until the run has ended. */
   evidence: Evidence.nullable(),
   createdAt: z.number(),
   startedAt: z.number().nullable(),
@@ -197,7 +204,7 @@ export type Run = z.infer<typeof Run>;
 
 /** A run without its secrets. */
 export const ShownRun = Run.omit({ tokenHash: true }).extend({
-  // Without the servers, whose definitions should refer to secrets by variables, but may contain them.
+  // The servers are left out: their definitions should refer to secrets by variables, but may contain them.
   options: RunOptions.omit({ servers: true }),
 });
 export type ShownRun = z.infer<typeof ShownRun>;
@@ -242,7 +249,7 @@ export const Squad = z.object({
 export type Squad = z.infer<typeof Squad>;
 
 export const ChatTotals = Usage.extend({
-  /** State of the engine's own chat file at that time; null if the file was not found. */
+  /** State of the engine's own chat file at that time. Null if the file was not found. */
   mark: z.string().nullable().default(null),
 });
 export type ChatTotals = z.infer<typeof ChatTotals>;

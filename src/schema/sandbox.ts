@@ -13,7 +13,10 @@ export type NetworkAccess = z.infer<typeof NetworkAccess>;
 
 const LABEL = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?';
 
-/** `example.com`, `*.example.com` (subdomains only), `example.com:8443`. Without a port: 443 and 80. */
+/**
+ * Host that a sandboxed agent may reach: `example.com`, `*.example.com` (only subdomains) or `example.com:8443`.
+ * Without a port, 443 and 80 are allowed.
+ */
 export const AllowedHost = z
   .string()
   .max(260)
@@ -36,7 +39,7 @@ export type RunSandbox = z.infer<typeof RunSandbox>;
 
 export const NO_SANDBOX: RunSandbox = { level: 'off', network: 'full', hosts: [], read: [] };
 
-/** More confined is higher. */
+/** Ranks of sandbox levels. A stricter level has a higher rank. */
 const RANKS = { off: 0, workspace: 1, strict: 2, full: 0, models: 1, none: 2 } as const;
 
 export const isWeaker = <T extends SandboxLevel | NetworkAccess>(value: T, than: T): boolean =>

@@ -5,12 +5,12 @@
 export function shellWord(word: string): string {
   if (/^[\w@%+=:,./-]+$/.test(word)) return word;
   if (!CONTROL.test(word)) return `'${word.replaceAll("'", `'\\''`)}'`;
-  // Escaped, because a line feed would end the command, and other control characters are not shown.
+  // Control characters are escaped. A line feed would end the command, and the others are not shown.
   const escaped = word.replace(/[\\']/g, '\\$&').replace(new RegExp(CONTROL, 'gu'), bytesOf);
   return `$'${escaped}'`;
 }
 
-/** Written as bytes, because the meaning of `\u` escapes beyond ASCII depends on the locale. */
+/** Escapes a character as bytes, because the meaning of `\u` escapes beyond ASCII depends on the locale. */
 const bytesOf = (sign: string): string =>
   [...new TextEncoder().encode(sign)].map(byte => `\\x${byte.toString(16).padStart(2, '0')}`).join('');
 

@@ -19,7 +19,7 @@ interface ModelProvider {
   /** Variables with the key; the first one is the default. */
   keyVariables: readonly [string, ...string[]];
   addressVariables: readonly string[];
-  /** True: an address without an API version gets one, even after a path, as in the provider's own tools. */
+  /** True if an address without an API version gets one, even after a path, as in the provider's own tools. */
   addsVersion: boolean;
 }
 

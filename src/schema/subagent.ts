@@ -6,7 +6,7 @@ import { SUBAGENT_MODEL_TYPES, TOOL_NAME } from './subagent-names.ts';
 
 /** A subagent as defined by its file, with all referenced files read. Served as an MCP server with one tool. */
 export const Subagent = z.object({
-  /** Absolute path of the file. */
+  /** Absolute path of the subagent file. */
   file: z.string(),
   name: z.string(),
   description: z.string(),
@@ -14,9 +14,9 @@ export const Subagent = z.object({
   model: ModelSpec,
   systemPrompt: z.string().nullable(),
   codeMode: CodeMode.nullable(),
-  /** Servers that only this subagent uses; null if it has none. */
+  /** Servers that only this subagent uses. Null if it has none. */
   servers: OwnServers.nullable(),
-  /** Timeout of one call; null: the default of runs. */
+  /** Timeout of one call. Null means the default of runs. */
   timeoutMs: z.number().int().positive().nullable(),
   /** Maximum model turns in one call. */
   maxTurns: z.number().int().positive(),
@@ -52,9 +52,9 @@ const headers = z.record(z.string().regex(HEADER_NAME, 'is not a name that a hea
 
 const MODEL_TYPES_ERROR = `must be one of ${SUBAGENT_MODEL_TYPES.join(', ')} (for a server that is compatible with OpenAI: "openai" with its base_url)`;
 
-/** The same keys for one model and for all models. */
+/** Parameters for text generation, the same for one model and as defaults for all models. */
 export const GenerationParams = z.strictObject({
-  temperature: z.number().min(0).max(2).optional().describe('0 to 2.'),
+  temperature: z.number().min(0).max(2).optional().describe('Sampling temperature, from 0 to 2.'),
   topP: z.number().min(0).max(1).optional(),
   topK: whole.optional(),
   frequencyPenalty: z.number().min(-2).max(2).optional(),
@@ -72,10 +72,10 @@ export type GenerationParams = z.output<typeof GenerationParams>;
 
 export const CodeModeSettings = z.strictObject({
   enabled: z.boolean().default(false).describe('The model writes programs in which its tools are functions.'),
-  maxTimeout: upTo(86_400).optional().describe('Seconds for one program; at most a day.'),
+  maxTimeout: upTo(86_400).optional().describe('Seconds that one program may run, at most a day.'),
   largeOutputCharLimit: upTo(1_000_000)
     .optional()
-    .describe('Maximum characters of its output for the model.'),
+    .describe("Maximum number of characters of a program's output that the model gets."),
   excludedTools: names.optional().describe("Tools that stay ordinary tools, by the server's own names."),
   localModulePaths: z.array(text).optional().describe('Has no effect: programs have only their tools.'),
 });
@@ -83,7 +83,7 @@ export type CodeModeSettings = z.output<typeof CodeModeSettings>;
 
 export const SubagentModel = z.strictObject({
   ref: z.string().min(1).describe('Name of the model within this file.'),
-  display_name: text.optional().describe('Name for people.'),
+  display_name: text.optional().describe('Name of the model that people see.'),
   id: z.string().min(1).describe('Name of the model at its provider.'),
   type: z
     .enum(SUBAGENT_MODEL_TYPES, MODEL_TYPES_ERROR)
@@ -99,23 +99,38 @@ export const SubagentModel = z.strictObject({
     .meta({ pattern: '^([A-Za-z_][A-Za-z0-9_]*)?$' })
     .describe('The variable that holds the key. The key itself is never in the file.'),
   auth_method: text.optional().describe('Only apikey is supported.'),
-  context_window: whole.optional().describe('Tokens; only for people.'),
+  context_window: whole.optional().describe('Context size in tokens. For information only.'),
   max_output: whole.optional().describe('Maximum tokens of one answer, unless maxGenerationTokens is lower.'),
-  input_cost_per_million: money.optional().describe('USD.'),
-  output_cost_per_million: money.optional().describe('USD.'),
-  cache_read_cost_per_million: money.optional().describe('USD.'),
-  cache_write_cost_per_million: money.optional().describe('USD.'),
+  input_cost_per_million: money.optional().describe('US dollars per million input tokens.'),
+  output_cost_per_million: money.optional().describe('US dollars per million output tokens.'),
+  cache_read_cost_per_million: money
+    .optional()
+    .describe('US dollars per million tokens read from the cache.'),
+  cache_write_cost_per_million: money
+    .optional()
+    .describe('US dollars per million tokens written to the cache.'),
   patchRequest: z
     .strictObject({
-      includeHeaders: headers.optional().describe('Sent with every request to the model.'),
+      includeHeaders: headers
+        .optional()
+        .describe('HTTP headers that are sent with every request to the model.'),
       jsonPatch: z.array(z.unknown()).optional().describe('Has no effect: requests are sent unchanged.'),
     })
     .optional(),
-  generationParams: GenerationParams.optional().describe('For this model; overrides those of defaults.'),
+  generationParams: GenerationParams.optional().describe(
+    'Generation options of this model. They override those in defaults.',
+  ),
   generationDefaults: GenerationParams.optional().describe('Another name for generationParams.'),
-  systemPromptPath: text.optional().describe('For this model, instead of the one of defaults.'),
-  codeMode: CodeModeSettings.optional().describe('For this model, instead of the one of defaults.'),
-  thinkingValues: z.array(z.unknown()).optional().describe('For menus of other programs.'),
+  systemPromptPath: text
+    .optional()
+    .describe('System prompt file of this model, instead of the one in defaults.'),
+  codeMode: CodeModeSettings.optional().describe(
+    'Code mode of this model, instead of the setting in defaults.',
+  ),
+  thinkingValues: z
+    .array(z.unknown())
+    .optional()
+    .describe('Has no effect: other programs use it for their menus.'),
   timeout: text.optional().describe('Has no effect here: set it in defaults.'),
   mcpServers: z.record(z.string(), z.unknown()).optional().describe('Has no effect here: see mcpServers.'),
   compaction: z.unknown().optional().describe('Has no effect: a conversation is never shortened.'),
@@ -131,14 +146,14 @@ const ServerFields = z.strictObject({
     .describe(
       'stdio: a program that Squad starts. http, sse: a running server. builtin: not supported by Squad.',
     ),
-  command: z.string().min(1).optional().describe(`The program. \${NAME} stands for a variable.`),
-  args: z.array(plain).optional().describe('Its arguments. No shell is used.'),
+  command: z.string().min(1).optional().describe(`Program to start. \${NAME} is replaced by a variable.`),
+  args: z.array(plain).optional().describe('Arguments of the program. No shell is used.'),
   env: z
     .record(z.string().regex(VARIABLE_NAME, 'is not a valid variable name'), plain)
     .optional()
-    .describe('Its environment variables, in addition to those of the client.'),
+    .describe('Environment variables of the program, in addition to those of the client.'),
   url: z.string().regex(ADDRESS, ADDRESS_ERROR).optional().describe('http or https address of the server.'),
-  headers: headers.optional().describe('Sent with every request.'),
+  headers: headers.optional().describe('HTTP headers that are sent with every request.'),
   timeout: z
     .number()
     .positive()
@@ -149,7 +164,7 @@ const ServerFields = z.strictObject({
   toolFilter: z
     .enum(['all', 'whitelist', 'blacklist'])
     .optional()
-    .describe('all: neither list has an effect.'),
+    .describe('With "all", neither list of tools has an effect.'),
 });
 
 /** Required keys are declared for editors only: the reader of the file has better error messages. */

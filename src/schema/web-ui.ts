@@ -6,6 +6,7 @@ export const SILENT_MS = 35_000;
 export const VIEWS = [
   'inbox',
   'reviews',
+  'merge',
   'backlog',
   'decisions',
   'cost',

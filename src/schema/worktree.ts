@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { z } from 'zod';
 
-/** `worktree`: the agent has its own work tree and branch instead of the given folder. */
+/** `worktree` means that the agent gets its own work tree and branch instead of the given folder. */
 export const Isolation = z.enum(['none', 'worktree']);
 export type Isolation = z.infer<typeof Isolation>;
 
@@ -17,7 +17,7 @@ export const Worktree = z.object({
   repository: z.string(),
   /** The commit that the branch started from. */
   base: z.string(),
-  /** The branch to merge into; null if none was checked out in the repository. */
+  /** The branch to merge into. Null if none was checked out in the repository. */
   baseBranch: z.string().nullable(),
   /** Folder of the workspace inside the work tree. */
   workspace: z.string(),

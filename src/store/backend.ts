@@ -5,17 +5,25 @@ import type { NewEventRow, Tables } from './tables.ts';
 
 /** SQL that Kysely cannot express. Everything else uses `db`. */
 export interface Backend {
+  /** Database for reading. Writes go through `write`. */
   db: Kysely<Tables>;
   /**
    * Connection for queries that read many rows and write nothing. With many runs it is in a thread, so other work waits
    * for at most one of its queries.
    */
   reports(): Kysely<Tables>;
-  /** Appends inside the open transaction. The returned numbers are valid only after it has committed. */
+  /** Runs `work` in a transaction. Transactions run one at a time. */
+  write<T>(work: (trx: Transaction<Tables>) => Promise<T>): Promise<T>;
+  /**
+   * Appends events inside the open transaction. Call this as late in the transaction as possible, because other hubs
+   * cannot append until the transaction is committed. The returned event numbers are valid only after the commit.
+   */
   append(trx: Transaction<Tables>, events: NewEventRow[]): Promise<number[]>;
   /** Number of the last event ever appended, even if it was pruned. */
-  lastSequence(): number;
-  /** Numbers up to this one are never used again. */
+  lastSequence(): Promise<number>;
+  /** Assigns the database to this home, if several homes can reach it. Call this after the migrations. */
+  claim?(): Promise<void>;
+  /** Makes the database skip event numbers up to this one, so that they are never used again. */
   skipTo(trx: Transaction<Tables>, seq: number): Promise<void>;
   /** Checks the whole file, which takes seconds for a large one. Returns the fault, or null. */
   fault(): string | null;
@@ -37,7 +45,7 @@ const MAX_PAUSE_MS = 250;
 
 export interface RetryPolicy {
   failureOf(thrown: unknown): Failure;
-  /** Failures to retry. */
+  /** Kinds of failures that are retried. */
   waitOut: Failure['kind'][];
   windowMs: number;
 }

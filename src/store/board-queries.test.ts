@@ -3,7 +3,7 @@ import type { EndedFilter } from '../core/ports/store.ts';
 import type { Run } from '../schema/run.ts';
 import { openForTest } from './fixtures/open-for-test.ts';
 import { activity, aRun, aSquad, aTurn } from './fixtures/sample-rows.ts';
-import { tempFile } from './fixtures/temp-file.ts';
+import { tempDatabase } from './fixtures/temp-database.ts';
 
 const NOW = 1_700_000_000_000;
 const HOUR_MS = 3_600_000;
@@ -20,7 +20,7 @@ const ended = (some: Partial<Run>): Run =>
   });
 
 async function storeWith(...runs: Run[]) {
-  const store = await openForTest(tempFile());
+  const store = await openForTest(await tempDatabase());
   await store.commit({ squads: [squad], runs, events: [] });
   const part = async (wanted: EndedFilter['part'], some: Partial<EndedFilter> = {}) =>
     (await store.endedRuns({ part: wanted, at: NOW, limit: 1000, ...some })).map(({ id }) => id);
@@ -114,7 +114,7 @@ describe('runs that have ended', () => {
 
   test('are those of one workspace or squad, where that is asked for', async () => {
     const other = aSquad({ workspace: '/other' });
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     const [here, there] = [ended({}), { ...ended({}), squadId: other.id, workspace: '/other' }];
     const live = aRun(other, { createdAt: NOW });
     await store.commit({ squads: [squad, other], runs: [here, there, live], events: [] });

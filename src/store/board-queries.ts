@@ -8,24 +8,24 @@ import {
 } from 'kysely';
 import type { BoardFilter, BoardStore, EndedFilter } from '../core/ports/store.ts';
 import { DECISION_COUNTS_MS, FAILURE_COUNTS_MS, FAILURES } from '../core/runs/board.ts';
-import type { RunId } from '../schema/ids.ts';
-import type { Run, Turn } from '../schema/run.ts';
-import { type Db, LIVE, type Slice } from './queries.ts';
-import { type RunRow, rowToRun, rowToTurn, type Tables } from './tables.ts';
+import type { RunId, SquadId } from '../schema/ids.ts';
+import type { Run, Squad, Turn } from '../schema/run.ts';
+import { type Db, indexedBy, isSqlite, LIVE, type Slice } from './queries.ts';
+import { type RunRow, rowToRun, rowToSquad, rowToTurn, type SquadRow, type Tables } from './tables.ts';
 
 type Runs = ExpressionBuilder<Tables, 'runs'>;
 
 const RUNS = expressionBuilder<Tables, 'runs'>();
-const FAILED_INDEX = sql`indexed by runs_failed`;
+const FAILED_INDEX = 'runs_failed';
 
 const MAX_SEARCH_TERMS = 16;
-/** SQLite limits the number of values in one statement. */
+/** Number of values per statement, because SQLite limits it. */
 const AT_ONCE = 500;
 
-/** Restricts the query to the slice, if there is one. */
+/** Ended runs, restricted to the slice if one is given. */
 export async function endedRuns(db: Db, filter: EndedFilter, slice?: Slice): Promise<Run[]> {
   const { part, at, after, limit } = filter;
-  const wanted = [...matching(RUNS, filter), inPart(RUNS, part, at)];
+  const wanted = [...matching(db, RUNS, filter), inPart(RUNS, part, at)];
   if (after)
     wanted.push(
       RUNS('created_at', '<=', after.createdAt),
@@ -33,9 +33,9 @@ export async function endedRuns(db: Db, filter: EndedFilter, slice?: Slice): Pro
     );
   if (slice) wanted.push(RUNS('created_at', '>=', slice.from), RUNS('created_at', '<', slice.to));
   const index = slice
-    ? sql`indexed by runs_figures`
+    ? indexedBy(db, 'runs_figures')
     : part === 'failed' && filter.squadId === undefined
-      ? FAILED_INDEX
+      ? indexedBy(db, FAILED_INDEX)
       : sql``;
   // Selects ids first, because whole rows are too large to sort.
   const { rows } = await sql<RunRow>`
@@ -45,11 +45,11 @@ export async function endedRuns(db: Db, filter: EndedFilter, slice?: Slice): Pro
   return rows.map(rowToRun);
 }
 
-/** True: an index has its runs, or the first few of them are enough. */
+/** Whether the query is fast: an index covers its runs, or only the first few are needed. */
 export const isQuick = ({ squadId, q, part }: Partial<EndedFilter>): boolean =>
   squadId !== undefined || (!q?.trim() && part !== 'failed_ever');
 
-/** Restricted to the slice, if there is one. */
+/** Number of ended runs, restricted to the slice if one is given. */
 export async function countEnded(db: Db, filter: BoardFilter, slice?: Slice): Promise<number> {
   const { workspace, squadId, q } = filter;
   if (squadId === undefined && !q?.trim()) {
@@ -57,15 +57,15 @@ export async function countEnded(db: Db, filter: BoardFilter, slice?: Slice): Pr
     if (workspace !== undefined) query = query.where('workspace', '=', workspace);
     return Number((await query.where('status', 'not in', LIVE).executeTakeFirst())?.count ?? 0);
   }
-  const wanted = [...matching(RUNS, filter), RUNS('status', 'not in', LIVE)];
+  const wanted = [...matching(db, RUNS, filter), RUNS('status', 'not in', LIVE)];
   if (slice) wanted.push(RUNS('created_at', '>=', slice.from), RUNS('created_at', '<', slice.to));
-  return count(db, slice ? sql`indexed by runs_figures` : sql``, wanted);
+  return count(db, slice ? indexedBy(db, 'runs_figures') : sql``, wanted);
 }
 
 /** Only runs that ended within this time count. */
 export const countFailed = (db: Db, filter: BoardFilter, at: number, { from, to }: Slice): Promise<number> =>
-  count(db, filter.squadId === undefined ? FAILED_INDEX : sql``, [
-    ...matching(RUNS, filter),
+  count(db, filter.squadId === undefined ? indexedBy(db, FAILED_INDEX) : sql``, [
+    ...matching(db, RUNS, filter),
     inPart(RUNS, 'failed', at),
     RUNS('ended_at', '>=', from),
     RUNS('ended_at', '<', to),
@@ -78,9 +78,9 @@ async function count(db: Db, index: RawBuilder<unknown>, wanted: Expression<SqlB
 }
 
 export async function leftWithError(db: Db, filter: BoardFilter, at: number): Promise<Run[]> {
-  const wanted = [...matching(RUNS, filter), RUNS.not(laterOfTask(RUNS))];
+  const wanted = [...matching(db, RUNS, filter), RUNS.not(laterOfTask(RUNS))];
   const { rows } = await sql<RunRow>`
-    select * from runs indexed by runs_left_with_error
+    select * from runs ${indexedBy(db, 'runs_left_with_error')}
     where status = 'completed' and error is not null and ended_at >= ${at - DECISION_COUNTS_MS} and ${RUNS.and(wanted)}
     order by created_at desc, id`.execute(db);
   return rows.map(rowToRun);
@@ -88,7 +88,7 @@ export async function leftWithError(db: Db, filter: BoardFilter, at: number): Pr
 
 export async function liveIds(db: Db, filter: BoardFilter): Promise<Set<RunId>> {
   const query = db.selectFrom('runs').select('id').where('status', 'in', LIVE);
-  const rows = await query.where(eb => eb.and(matching(eb, filter))).execute();
+  const rows = await query.where(eb => eb.and(matching(db, eb, filter))).execute();
   return new Set(rows.map(({ id }) => id));
 }
 
@@ -102,6 +102,54 @@ export async function resumedRuns(db: Db, ids: readonly RunId[]): Promise<Set<Ru
       .execute(),
   );
   return new Set(found.map(({ id }) => id));
+}
+
+/** Finds runs that a later run of the same lineage continued in the same work tree. */
+export async function continuedInTree(db: Db, ids: readonly RunId[]): Promise<Set<RunId>> {
+  const pathOf = (row: string) =>
+    isSqlite(db)
+      ? sql`json_extract(${sql.ref(`${row}.worktree`)}, '$.path')`
+      : sql`${sql.ref(`${row}.worktree`)}::json ->> 'path'`;
+  const found = await inParts(ids, async some => {
+    const { rows } = await sql<{ id: RunId }>`
+      select id from runs where id in (${sql.join(some)}) and exists (
+        select 1 from runs as later
+        where later.lineage_id = runs.lineage_id and later.created_at >= runs.ended_at and later.id <> runs.id
+          and ${pathOf('later')} = ${pathOf('runs')})`.execute(db);
+    return rows;
+  });
+  return new Set(found.map(({ id }) => id));
+}
+
+export async function squadsOfSeveral(db: Db, ids: readonly SquadId[]): Promise<Squad[]> {
+  const rows = await inParts(ids, some =>
+    db
+      .selectFrom('squads')
+      .selectAll()
+      .where('id', 'in', some)
+      .where(eb =>
+        eb.exists(
+          eb
+            .selectFrom('runs')
+            .select('runs.id')
+            .whereRef('runs.squad_id', '=', 'squads.id')
+            .where('runs.position', '=', 1),
+        ),
+      )
+      .execute(),
+  );
+  return rows.map(rowToSquad);
+}
+
+/** Higher than the number of squads that anybody starts from one backlog. */
+const MAX_OF_BACKLOG = 2_000;
+
+export async function squadsOfBacklog(db: Db, workspace: string): Promise<Squad[]> {
+  const { rows } = await sql<SquadRow>`
+    select * from squads ${indexedBy(db, 'squads_with_metadata')}
+    where metadata is not null and workspace = ${workspace} and metadata like '%"backlog":%'
+    order by created_at desc, id limit ${MAX_OF_BACKLOG}`.execute(db);
+  return rows.map(rowToSquad);
 }
 
 export async function workspaces(db: Db): ReturnType<BoardStore['workspaces']> {
@@ -159,17 +207,24 @@ function laterOfTask(eb: Runs, until?: number): Expression<SqlBool> {
   return eb.exists(later);
 }
 
-function matching(eb: Runs, { workspace, squadId, q = '' }: BoardFilter): Expression<SqlBool>[] {
+function matching(
+  db: Db,
+  eb: Runs,
+  { workspace, squadId, hasWorktree, q = '' }: BoardFilter,
+): Expression<SqlBool>[] {
   const terms = q
     .split(/\s+/)
     .filter(term => term !== '')
     .slice(0, MAX_SEARCH_TERMS);
+  // `like` ignores the case of ASCII letters in SQLite. PostgreSQL needs `ilike`, with the collation "C".
+  const like = isSqlite(db) ? sql`like` : sql`ilike`;
   return [
     ...(workspace === undefined ? [] : [eb('workspace', '=', workspace)]),
     ...(squadId === undefined ? [] : [eb('squad_id', '=', squadId)]),
+    ...(hasWorktree ? [eb('worktree', 'is not', null)] : []),
     ...terms.map(term => {
       const pattern = `%${term.replace(/[\\%_]/g, '\\$&')}%`;
-      return eb.or(SEARCHED.map(column => sql<SqlBool>`${column} like ${pattern} escape '\\'`));
+      return eb.or(SEARCHED.map(column => sql<SqlBool>`${column} ${like} ${pattern} escape '\\'`));
     }),
   ];
 }
@@ -178,9 +233,9 @@ const SEARCHED = ['title', 'task', 'role_id', 'engine', 'model', 'id', 'subagent
   sql.ref(`runs.${name}`),
 );
 
-async function inParts<T>(
-  ids: readonly RunId[],
-  query: (some: readonly RunId[]) => Promise<T[]>,
+async function inParts<T, Id extends string>(
+  ids: readonly Id[],
+  query: (some: readonly Id[]) => Promise<T[]>,
 ): Promise<T[]> {
   const found: T[] = [];
   for (let at = 0; at < ids.length; at += AT_ONCE) found.push(...(await query(ids.slice(at, at + AT_ONCE))));

@@ -1,12 +1,12 @@
 import type { Transaction } from 'kysely';
 import type { Change } from '../core/ports/store.ts';
-import type { Backend } from './backend.ts';
-import { intentToRow } from './queries.ts';
+import { intentToRow, isSqlite } from './queries.ts';
 import {
   type ChatRow,
   chatToRow,
   eventToRow,
   itemToRow,
+  lineToRow,
   reviewToRow,
   runToRow,
   squadToRow,
@@ -35,14 +35,15 @@ export const toRows = (change: Change) => ({
   intents: change.intents?.map(intentToRow) ?? [],
   intentsDone: [...(change.intentsDone ?? [])],
   reviewLimits: change.reviewLimits?.map(limit => ({ ...limit })) ?? [],
+  lines: change.lines?.map(lineToRow) ?? [],
   events: change.events.map(eventToRow),
 });
 
 /**
- * Writes squads before runs before turns and reviews, because each refers to an earlier one. One row per statement: the SQL text is
- * then always the same and stays prepared. Returns the numbers of the events.
+ * Writes squads first, then runs, then turns and reviews, because later rows refer to earlier ones. SQLite gets one row
+ * per statement, so that the SQL text is always the same and stays prepared. `Backend.append` writes the events.
  */
-export async function putRows(trx: Trx, backend: Backend, rows: Rows): Promise<number[]> {
+export async function putRows(trx: Trx, rows: Rows): Promise<void> {
   await putById(trx, 'squads', rows.squads);
   await putById(trx, 'runs', rows.runs);
   for (const row of rows.turns) await putTurn(trx, row);
@@ -52,7 +53,7 @@ export async function putRows(trx: Trx, backend: Backend, rows: Rows): Promise<n
   await putById(trx, 'intents', rows.intents);
   for (const id of rows.intentsDone) await trx.deleteFrom('intents').where('id', '=', id).execute();
   for (const limit of rows.reviewLimits) await putReviewLimit(trx, limit);
-  return rows.events.length > 0 ? backend.append(trx, rows.events) : [];
+  for (const row of rows.lines) await trx.insertInto('sent_lines').values(row).execute();
 }
 
 export async function putSetting(trx: Trx, key: string, value: string | null): Promise<void> {
@@ -75,6 +76,9 @@ async function putById<Table extends TableById>(
   table: Table,
   rows: readonly Tables[Table][],
 ): Promise<void> {
+  // PostgreSQL refuses a statement that changes the same row twice.
+  const isOnce = new Set(rows.map(({ id }) => id)).size === rows.length;
+  if (rows.length > 1 && isOnce && !isSqlite(trx)) return putTogether(trx, table, rows);
   for (const row of rows) {
     const { id, ...rest } = row as Tables['intents'];
     await trx
@@ -85,6 +89,28 @@ async function putById<Table extends TableById>(
   }
 }
 
+/** Rows per statement for PostgreSQL, where every statement is a round trip to the server. */
+const ROWS_AT_ONCE = 200;
+
+async function putTogether<Table extends TableById>(
+  trx: Trx,
+  table: Table,
+  rows: readonly Tables[Table][],
+): Promise<void> {
+  const intents = rows as readonly Tables['intents'][];
+  const columns = Object.keys(intents[0]!).filter(name => name !== 'id') as 'data'[];
+  for (let at = 0; at < intents.length; at += ROWS_AT_ONCE)
+    await trx
+      .insertInto(table as 'intents')
+      .values(intents.slice(at, at + ROWS_AT_ONCE))
+      .onConflict(conflict =>
+        conflict
+          .column('id')
+          .doUpdateSet(({ ref }) => Object.fromEntries(columns.map(name => [name, ref(`excluded.${name}`)]))),
+      )
+      .execute();
+}
+
 const putTurn = (trx: Trx, { run_id, number, ...rest }: TurnRow) =>
   trx
     .insertInto('turns')
@@ -92,7 +118,10 @@ const putTurn = (trx: Trx, { run_id, number, ...rest }: TurnRow) =>
     .onConflict(conflict => conflict.columns(['run_id', 'number']).doUpdateSet(rest))
     .execute();
 
-/** `created_at` keeps its value. A turn without reported usage does not clear the totals of the chat. */
+/**
+ * Inserts or updates a chat. `created_at` keeps its value. A turn without reported usage does not clear the totals of
+ * the chat.
+ */
 const putChat = (trx: Trx, row: ChatRow) =>
   trx
     .insertInto('chats')

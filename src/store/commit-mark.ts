@@ -9,7 +9,7 @@ const Mark = z.object({
   at: z.number(),
   /** Path of the database file. */
   database: z.string(),
-  /** Reason why the database must be rebuilt before it is used again; null if it need not. */
+  /** Reason why the database must be rebuilt before it is used again. Null if it need not. */
   damage: z.string().nullable(),
   settings: z.record(z.string(), z.string()),
 });
@@ -31,7 +31,7 @@ export class CommitMark {
     this.file = file;
   }
 
-  /** Null if there is no readable mark. */
+  /** Reads the mark. Null if there is no readable one. */
   read(): Mark | null {
     try {
       return Mark.safeParse(JSON.parse(readFileSync(this.file, 'utf8'))).data ?? null;
@@ -40,7 +40,7 @@ export class CommitMark {
     }
   }
 
-  /** Throws if the file cannot be written. */
+  /** Writes the mark. Throws if the file cannot be written. */
   replace(mark: Mark): void {
     mkdirSync(dirname(this.file), { recursive: true, mode: 0o700 });
     const { seq, at, ...rest } = mark;

@@ -4,7 +4,7 @@ import type { InboxItem } from '../schema/inbox.ts';
 import type { Run } from '../schema/run.ts';
 import { openForTest } from './fixtures/open-for-test.ts';
 import { aRun, aSquad } from './fixtures/sample-rows.ts';
-import { tempFile } from './fixtures/temp-file.ts';
+import { tempDatabase } from './fixtures/temp-database.ts';
 import { openStore } from './open.ts';
 
 const squad = aSquad();
@@ -24,8 +24,8 @@ const item = ({ id: runId, squadId }: Run, more: Partial<InboxItem> = {}): Inbox
 });
 
 test('what was asked comes back whole, also after reopening, and is replaced whole', async () => {
-  const file = tempFile();
-  const writing = await openStore({ file, version: '1.2.3' });
+  const file = await tempDatabase();
+  const writing = await openStore({ database: file, version: '1.2.3' });
   const asked = item(runs[0], {
     kind: 'approval',
     source: 'a server',
@@ -63,7 +63,7 @@ test('what was asked comes back whole, also after reopening, and is replaced who
 });
 
 test('items are found by run, owner, state and the beginning of an id, newest first', async () => {
-  const store = await openForTest(tempFile());
+  const store = await openForTest(await tempDatabase());
   const [a, b, c] = [
     item(runs[0], { createdAt: 1 }),
     item(runs[0], { createdAt: 3, state: 'withdrawn' }),
@@ -79,7 +79,7 @@ test('items are found by run, owner, state and the beginning of an id, newest fi
 });
 
 test('a run that is forgotten takes its questions along, and no others', async () => {
-  const store = await openForTest(tempFile());
+  const store = await openForTest(await tempDatabase());
   const [gone, kept] = [item(runs[0]), item(runs[1])];
   await store.commit({ squads: [squad], runs: [...runs], inbox: [gone, kept], events: [] });
   await store.forget([runs[0].id]);

@@ -58,7 +58,7 @@ export async function putMessages(trx: Trx, rows: MessageRow[], ofRuns: Conversa
       .execute();
 }
 
-/** One row for each run that has messages here. */
+/** Conversations that are stored here, one row for each run. */
 export function conversationsOf(messages: readonly PlacedMessage[]): ConversationRow[] {
   const first = new Map<RunId, PlacedMessage>();
   for (const message of messages) if (!first.has(message.runId)) first.set(message.runId, message);

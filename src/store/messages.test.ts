@@ -4,7 +4,7 @@ import { traceLabel } from '../schema/conversation.ts';
 import type { Run } from '../schema/run.ts';
 import { openForTest } from './fixtures/open-for-test.ts';
 import { aRun, aSquad } from './fixtures/sample-rows.ts';
-import { tempFile } from './fixtures/temp-file.ts';
+import { tempDatabase } from './fixtures/temp-database.ts';
 
 const ALL = { skip: 0, limit: 1_000 };
 
@@ -29,7 +29,7 @@ function said(run: Run, position: number, some: Partial<PlacedMessage> = {}): Pl
 const bare = ({ turn, position, ...message }: PlacedMessage) => message;
 
 async function storeWithRuns(count: number, subagents: (string | null)[] = []) {
-  const store = await openForTest(tempFile());
+  const store = await openForTest(await tempDatabase());
   const squad = aSquad();
   const runs = Array.from({ length: count }, (_, i) => {
     const run = aRun(squad, { engine: 'native', position: i, status: 'completed', startedAt: 5, endedAt: 9 });

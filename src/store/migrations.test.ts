@@ -39,7 +39,7 @@ describe.each([
     const file = tempFile();
     const { squad, run, turn } = rowsOfThen();
     await makeOldDatabase(file, migrations, { squad, run, turn });
-    const store = await openStore({ file, version: '1.2.3' });
+    const store = await openStore({ database: file, version: '1.2.3' });
     const changed = { ...run, type: 'coding' as const, worktree: aWorktree(), turn: 2 };
     const review = aReview(run, { id: run.id });
     const reviewLimits = [{ lineageId: run.id, limit: 7 }];
@@ -64,7 +64,7 @@ describe.each([
   test('has the same tables and indexes in the end as a new one', async () => {
     const [old, fresh] = [tempFile(), tempFile()];
     await makeOldDatabase(old, migrations, rowsOfThen());
-    for (const file of [old, fresh]) await (await openStore({ file, version: '1.2.3' })).close();
+    for (const file of [old, fresh]) await (await openStore({ database: file, version: '1.2.3' })).close();
     expect(shapeOf(old)).toEqual(shapeOf(fresh));
     expect(shapeOf(fresh).length).toBeGreaterThan(20);
   });

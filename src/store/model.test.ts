@@ -1,4 +1,3 @@
-import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Change, Store } from '../core/ports/store.ts';
@@ -16,7 +15,7 @@ import {
   aWorktree,
   started,
 } from './fixtures/sample-rows.ts';
-import { tempFile } from './fixtures/temp-file.ts';
+import { onPostgres, tempDatabase } from './fixtures/temp-database.ts';
 import { openStore } from './open.ts';
 
 /** Model of the store: plain maps that change as soon as a change is submitted. */
@@ -137,13 +136,11 @@ const steps = fc.oneof(
 );
 
 test('any mixture of changes, settled or not, leaves what a plain model holds', async () => {
-  const folder = dirname(tempFile());
-  let round = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(steps, { maxLength: 40 }), async sequence => {
-      const file = join(folder, `${round++}.db`);
+      const file = await tempDatabase();
       const model = new Model();
-      let store = await openStore({ file, version: '1.2.3' });
+      let store = await openStore({ database: file, version: '1.2.3' });
       let pending: Promise<void>[] = [];
       const settle = async () => {
         await Promise.all(pending);
@@ -157,7 +154,7 @@ test('any mixture of changes, settled or not, leaves what a plain model holds', 
             // Closing comes while changes are queued: they must still be written.
             await store.close();
             await settle();
-            store = await openStore({ file, version: '1.2.3' });
+            store = await openStore({ database: file, version: '1.2.3' });
           } else if ('setting' in step) {
             pending.push(store.setSetting(step.setting, step.value));
             if (step.value === null) model.settings.delete(step.setting);
@@ -174,7 +171,7 @@ test('any mixture of changes, settled or not, leaves what a plain model holds', 
         await store.close();
       }
     }),
-    { numRuns: 60 },
+    { numRuns: onPostgres ? 20 : 60 },
   );
 });
 

@@ -42,7 +42,7 @@ class Bench {
 
   async open() {
     const { store, restored } = await openCheckedStore({
-      ...{ file: this.file, version: '1.2.3', source: this.source },
+      ...{ database: this.file, version: '1.2.3', source: this.source },
       mark: new CommitMark(this.markFile),
       onRestore: () => {},
       onDamage: () => this.damages++,

@@ -11,7 +11,7 @@ const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
 /** A database with something in it, closed and whole in one file. */
 async function written(file: string): Promise<void> {
-  const store = await openStore({ file, version: '1.2.3' });
+  const store = await openStore({ database: file, version: '1.2.3' });
   const squad = aSquad();
   const runs = Array.from({ length: 50 }, (_, position) => aRun(squad, { position }));
   await store.commit({ squads: [squad], runs, events: runs.map(run => started(run)) });
@@ -75,7 +75,7 @@ describe('a damaged file', () => {
     await written(file);
     damages[name]!(file);
     const before = readFileSync(file);
-    await expect(openStore({ file, version: '1.2.3' })).rejects.toMatchObject({
+    await expect(openStore({ database: file, version: '1.2.3' })).rejects.toMatchObject({
       code: 'DATABASE_CORRUPT',
       message: expect.stringContaining(file),
       suggestions: expect.arrayContaining([expect.stringContaining('renamed and kept')]),
@@ -92,7 +92,9 @@ describe('a damaged file', () => {
     cpSync(`${whole}-wal`, `${file}-wal`);
     writeFileSync(file, content);
     const log = readFileSync(`${file}-wal`);
-    await expect(openStore({ file, version: '1.2.3' })).rejects.toMatchObject({ code: 'DATABASE_CORRUPT' });
+    await expect(openStore({ database: file, version: '1.2.3' })).rejects.toMatchObject({
+      code: 'DATABASE_CORRUPT',
+    });
     expect(log.length).toBeGreaterThan(0);
     expect(readFileSync(`${file}-wal`).equals(log)).toBe(true);
   });
@@ -121,7 +123,7 @@ describe('a newer database', () => {
     newer.exec(`insert into migrations values ('999-from-the-future', 1, '9.8.7')`);
     newer.close();
     const before = readFileSync(file);
-    const refused = await openStore({ file, version: '1.2.3' }).catch(error => error);
+    const refused = await openStore({ database: file, version: '1.2.3' }).catch(error => error);
     expect(refused).toMatchObject({ code: 'DATABASE_TOO_NEW' });
     for (const part of [file, '9.8.7', '1.2.3']) expect(refused.message).toContain(part);
     expect(refused.suggestions.join(' ')).toContain('Upgrade');
@@ -136,7 +138,9 @@ describe('a newer database', () => {
       `delete from migrations; insert into migrations values ('999-from-the-future', 1, '9.8.7'); drop table settings`,
     );
     newer.close();
-    await expect(openStore({ file, version: '1.2.3' })).rejects.toMatchObject({ code: 'DATABASE_TOO_NEW' });
+    await expect(openStore({ database: file, version: '1.2.3' })).rejects.toMatchObject({
+      code: 'DATABASE_TOO_NEW',
+    });
     const after = new BetterSqlite3(file);
     const names = after.prepare('select name from migrations').pluck().all();
     const settings = after.prepare(`select 1 from sqlite_schema where name = 'settings'`).all();
@@ -156,7 +160,7 @@ describe('a path that cannot be our database', () => {
     for (const part of parts) cpSync(whole + part, file + part);
     other.close();
     const before = parts.map(part => readFileSync(file + part).toString('hex'));
-    await expect(openStore({ file, version: '1.2.3' })).rejects.toMatchObject({
+    await expect(openStore({ database: file, version: '1.2.3' })).rejects.toMatchObject({
       code: 'DATABASE_FAILED',
       message: expect.stringContaining('another program'),
     });
@@ -169,7 +173,7 @@ describe('a path that cannot be our database', () => {
     const file = tempFile();
     writeFileSync(file, '');
     for (const path of [folder, join(file, 'squad.db')]) {
-      const error = await openStore({ file: path, version: '1.2.3' }).catch(thrown => thrown);
+      const error = await openStore({ database: path, version: '1.2.3' }).catch(thrown => thrown);
       expect(['PERMISSION_DENIED', 'DATABASE_FAILED']).toContain(error.code);
       expect(error.message).toContain(path);
     }

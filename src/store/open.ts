@@ -2,39 +2,54 @@ import { resolve } from 'node:path';
 import type { PinStore } from '../core/ports/gateway.ts';
 import type { RunSource } from '../core/ports/run-files.ts';
 import type { MessageStore, Store } from '../core/ports/store.ts';
-import { asSquadError, type SquadError } from '../schema/error.ts';
+import { asSquadError, SquadError } from '../schema/error.ts';
 import { type Backend, withRetry } from './backend.ts';
 import type { CommitMark, Mark } from './commit-mark.ts';
 import { migrate } from './migrations.ts';
+import { postgresFailure } from './postgres/failure.ts';
+import { type HomeIdentity, openPostgres } from './postgres/open-postgres.ts';
+import { isPostgresUrl, nameOfDatabase } from './postgres/url.ts';
 import { finishSwap, type Restored, rebuild, restoreRuns } from './rebuild.ts';
 import { sqliteFailure } from './sqlite/failure.ts';
 import { openSqlite } from './sqlite/open-sqlite.ts';
 import { storeOn } from './store.ts';
 
 export const BUSY_RETRY_MS = 10_000;
+/** Time for a PostgreSQL server to restart, or for a cluster to switch to another server. */
+const OUTAGE_RETRY_MS = 30_000;
 
 export interface StoreOptions {
-  file: string;
+  /** Path of a SQLite file, or URL of a PostgreSQL database. */
+  database: string;
+  /** Home whose hub uses the database. Needed only for PostgreSQL, because other homes may reach the same database. */
+  home?: HomeIdentity;
   /** Version of Squad that is recorded with each migration. */
   version: string;
   /** How long to retry when the database is locked or the disk is full. */
   busyRetryMs?: number;
 }
 
-export async function openStore({
-  file,
-  version,
-  busyRetryMs = BUSY_RETRY_MS,
-}: StoreOptions): Promise<Store & PinStore & MessageStore> {
-  return storeOn(await openBackend(resolve(file), version, busyRetryMs), busyRetryMs);
+export async function openStore(options: StoreOptions): Promise<Store & PinStore & MessageStore> {
+  const { busyRetryMs = BUSY_RETRY_MS } = options;
+  return storeOn(await openBackend(options, busyRetryMs), busyRetryMs);
 }
 
+/** Name of the database in messages: the path of the file, or the URL without its password. */
+export const databaseName = (database: string): string =>
+  isPostgresUrl(database) ? nameOfDatabase(database) : resolve(database);
+
+const NO_HOME: HomeIdentity = { id: 'none', home: 'no home' };
+
 /** Opens and migrates the database. */
-export function openBackend(path: string, version: string, windowMs: number): Promise<Backend> {
+export async function openBackend(options: StoreOptions, windowMs: number): Promise<Backend> {
+  const { database, version, home = NO_HOME } = options;
+  const name = databaseName(database);
+  const isPostgres = isPostgresUrl(database);
   const open = async () => {
-    const backend = openSqlite(path);
+    const backend = isPostgres ? await openPostgres(database, home) : openSqlite(name);
     try {
-      await migrate(backend, path, version);
+      await migrate(backend, name, version);
+      await backend.claim?.();
       return backend;
     } catch (thrown) {
       await backend.close();
@@ -42,7 +57,7 @@ export function openBackend(path: string, version: string, windowMs: number): Pr
     }
   };
   return withRetry(open, {
-    failureOf: thrown => sqliteFailure(thrown, path),
+    failureOf: thrown => (isPostgres ? postgresFailure : sqliteFailure)(thrown, name),
     waitOut: ['locked'],
     windowMs,
   });
@@ -74,10 +89,13 @@ export async function openCheckedStore({
   onDamage,
   ...options
 }: CheckedOptions): Promise<{ store: Store & PinStore & MessageStore; restored: Restored | null }> {
-  const path = resolve(options.file);
-  const open = () => openBackend(path, options.version, BUSY_RETRY_MS);
-  finishSwap(path);
+  const path = databaseName(options.database);
+  const open = () => openBackend(options, BUSY_RETRY_MS);
   const before = mark.read();
+  if (!isPostgresUrl(options.database)) {
+    if (before && isPostgresUrl(before.database)) throw movedAway(before.database, mark.file);
+    finishSwap(path);
+  }
   const expected = before?.database === path ? before : null;
   const found = await openUndamaged(open, expected);
   let restored: Restored | null = null;
@@ -101,8 +119,22 @@ export async function openCheckedStore({
       );
     }
   }
-  return { store: await markedStore(backend, path, mark, onDamage), restored };
+  const retryMs = isPostgresUrl(options.database) ? OUTAGE_RETRY_MS : BUSY_RETRY_MS;
+  return { store: await markedStore(backend, path, { mark, onDamage, retryMs }), restored };
 }
+
+/** Error for a client without SQUAD_DATABASE_URL, which would otherwise start a hub with the outdated SQLite file. */
+const movedAway = (database: string, markFile: string): SquadError =>
+  new SquadError(
+    'DATABASE_FAILED',
+    `The data of this home is in ${database}, and SQUAD_DATABASE_URL is not set.`,
+    {
+      suggestions: [
+        'Set SQUAD_DATABASE_URL, also in the configuration of the MCP client that starts Squad.',
+        `To use SQLite again, delete ${markFile}.`,
+      ],
+    },
+  );
 
 /** The whole file is checked only if the database is out of date, because that reads all of it. */
 async function openUndamaged(
@@ -128,7 +160,7 @@ async function openUndamaged(
 /** The database ends before the mark, or has another event with the mark's number. */
 async function isBehind({ db, lastSequence }: Backend, expected: Mark | null): Promise<boolean> {
   if (!expected) return false;
-  if (lastSequence() < expected.seq) return true;
+  if ((await lastSequence()) < expected.seq) return true;
   const event = await db.selectFrom('events').select('at').where('seq', '=', expected.seq).executeTakeFirst();
   return event !== undefined && event.at !== expected.at;
 }
@@ -139,7 +171,7 @@ interface Loss {
   since: number;
 }
 
-/** Null if no commits were lost. */
+/** Describes lost commits. Null if none were lost. */
 async function lossOf(backend: Backend, path: string, expected: Mark | null): Promise<Loss | null> {
   if (!expected)
     return {
@@ -147,7 +179,7 @@ async function lossOf(backend: Backend, path: string, expected: Mark | null): Pr
       ...{ isBehind: false, since: Number.POSITIVE_INFINITY },
     };
   if (!(await isBehind(backend, expected))) return null;
-  if (backend.lastSequence() === 0)
+  if ((await backend.lastSequence()) === 0)
     return { why: `The database ${path} was missing or empty`, isBehind: true, since: 0 };
   const last = await backend.db
     .selectFrom('events')
@@ -164,8 +196,7 @@ async function lossOf(backend: Backend, path: string, expected: Mark | null): Pr
 async function markedStore(
   backend: Backend,
   path: string,
-  mark: CommitMark,
-  onDamage: (error: SquadError) => void,
+  { mark, onDamage, retryMs }: Pick<CheckedOptions, 'mark' | 'onDamage'> & { retryMs: number },
 ): Promise<Store & PinStore & MessageStore> {
   const watched: Backend = {
     ...backend,
@@ -178,9 +209,9 @@ async function markedStore(
       return failure;
     },
   };
-  const store = storeOn(watched, BUSY_RETRY_MS);
+  const store = storeOn(watched, retryMs);
   try {
-    const seq = backend.lastSequence();
+    const seq = await backend.lastSequence();
     const event = await backend.db
       .selectFrom('events')
       .select('at')

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Pin, PinKey } from '../core/ports/gateway.ts';
 import { openForTest } from './fixtures/open-for-test.ts';
 import { aRun, aSquad, started } from './fixtures/sample-rows.ts';
-import { tempFile } from './fixtures/temp-file.ts';
+import { tempDatabase } from './fixtures/temp-database.ts';
 import { openStore } from './open.ts';
 
 const KEY: PinKey = { workspace: '/some/workspace', server: 'files', source: 'a1' };
@@ -17,8 +17,8 @@ const pin = (name: string, some: Partial<Pin> = {}): Pin => ({
 
 describe('pins of a server', () => {
   test('that was never listed are null, of one without tools an empty list, also after reopening', async () => {
-    const file = tempFile();
-    const store = await openStore({ file, version: '1.2.3' });
+    const file = await tempDatabase();
+    const store = await openStore({ database: file, version: '1.2.3' });
     expect(await store.pins(KEY)).toBeNull();
     await store.savePins(KEY, []);
     expect(await store.pins(KEY)).toEqual([]);
@@ -27,8 +27,8 @@ describe('pins of a server', () => {
   });
 
   test('come back as they were, by name, an approved one beside the one that waits', async () => {
-    const file = tempFile();
-    const store = await openStore({ file, version: '1.2.3' });
+    const file = await tempDatabase();
+    const store = await openStore({ database: file, version: '1.2.3' });
     const changed = pin('read', { hash: 'new', state: 'pending', seenAt: 1_700_000_000_001 });
     await store.savePins(KEY, [changed, pin('write'), pin('read')]);
     await store.close();
@@ -36,7 +36,7 @@ describe('pins of a server', () => {
   });
 
   test('are replaced as a whole', async () => {
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     await store.savePins(KEY, [pin('read'), pin('write')]);
     await store.savePins(KEY, [pin('read', { hash: 'other' }), pin('list')]);
     expect(await store.pins(KEY)).toEqual([pin('list'), pin('read', { hash: 'other' })]);
@@ -45,7 +45,7 @@ describe('pins of a server', () => {
   });
 
   test('are those of one workspace, one server and one way to start it', async () => {
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     const others: PinKey[] = [
       { ...KEY, workspace: '/elsewhere' },
       { ...KEY, server: 'other' },
@@ -58,7 +58,7 @@ describe('pins of a server', () => {
   });
 
   test('that cannot all be kept leave what was there, and the writes beside them go on', async () => {
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     await store.savePins(KEY, [pin('read')]);
     const run = aRun(aSquad());
     const twice = store.savePins(KEY, [pin('list'), pin('write'), pin('write')]);
@@ -70,7 +70,7 @@ describe('pins of a server', () => {
   });
 
   test('are kept as they were when they were given, and a definition that is no JSON is refused', async () => {
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     const [given, key] = [[pin('read')], { ...KEY }];
     const saved = store.savePins(key, given);
     given[0]!.hash = 'changed since';

@@ -1,6 +1,14 @@
-import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
+import { type ExpressionBuilder, type Kysely, type RawBuilder, SqliteAdapter, sql } from 'kysely';
 import type { RunSums } from '../core/cost/usage.ts';
-import type { BoardStore, EventFilter, InboxFilter, ReviewFilter, RunFilter } from '../core/ports/store.ts';
+import type {
+  BoardStore,
+  EventFilter,
+  InboxFilter,
+  ReviewFilter,
+  RunFilter,
+  SentLine,
+} from '../core/ports/store.ts';
+import type { TurnRef } from '../core/ports/turns.ts';
 import type { Event } from '../schema/event.ts';
 import type { InboxId, ReviewId, RunId, SquadId } from '../schema/ids.ts';
 import type { InboxItem } from '../schema/inbox.ts';
@@ -24,6 +32,12 @@ export const LIVE = RunStatus.options.filter(status => !isEnd(status));
 
 export type Db = Kysely<Tables>;
 
+export const isSqlite = (db: Db): boolean => db.getExecutor().adapter instanceof SqliteAdapter;
+
+/** Makes SQLite use this index, because SQLite would choose a slower one. PostgreSQL chooses by its statistics. */
+export const indexedBy = (db: Db, index: string): RawBuilder<unknown> =>
+  isSqlite(db) ? sql.raw(`indexed by ${index}`) : sql``;
+
 export async function squad(db: Db, id: SquadId): Promise<Squad | null> {
   const row = await db.selectFrom('squads').selectAll().where('id', '=', id).executeTakeFirst();
   return row ? rowToSquad(row) : null;
@@ -34,7 +48,7 @@ export async function run(db: Db, id: RunId): Promise<Run | null> {
   return row ? rowToRun(row) : null;
 }
 
-/** For a small number of runs. */
+/** Reads runs with all columns, for a small number of runs. */
 export async function runs(db: Db, filter: RunFilter): Promise<Run[]> {
   return (await runsIn(db, filter).selectAll().execute()).map(rowToRun);
 }
@@ -65,7 +79,7 @@ function runsIn(db: Db, filter: RunFilter) {
     : query.where('squad_id', '=', filter.squadId).orderBy('position');
 }
 
-/** In the order of the ids, without runs that no longer exist. */
+/** Runs in the order of the ids. Runs that no longer exist are left out. */
 export async function runsById(db: Db, ids: readonly RunId[]): Promise<Run[]> {
   const rows = await db.selectFrom('runs').selectAll().where('id', 'in', ids).execute();
   const found = new Map(rows.map(row => [row.id, row]));
@@ -147,7 +161,7 @@ export async function events(db: Db, filter: EventFilter): Promise<Event[]> {
   return (await query.orderBy('seq', filter.reverse ? 'desc' : 'asc').execute()).map(rowToEvent);
 }
 
-/** Grouped by quarter of an hour, because in every time zone a day begins at one. */
+/** Grouped by quarter of an hour, because in every time zone a day begins with a whole quarter. */
 const quarterOf = (at: number): number => Math.floor(at / 900_000);
 
 export async function spent(
@@ -198,12 +212,12 @@ export interface Slice {
 const SLICE_RUNS = 5_000;
 
 /**
- * The newest runs before `to`: as many as one statement may read, plus all with the same creation time as the last of
- * them.
+ * Selects the newest runs before `to`, as many as one statement may read. Also includes all runs with the same creation
+ * time as the oldest of them.
  */
 export async function sliceBefore(db: Db, to: number, since: number): Promise<Slice & { isLast: boolean }> {
   const found = await sql<{ created_at: number }>`
-    select created_at from runs indexed by runs_figures where created_at >= ${since} and created_at < ${to}
+    select created_at from runs ${indexedBy(db, 'runs_figures')} where created_at >= ${since} and created_at < ${to}
     order by created_at desc limit 1 offset ${SLICE_RUNS}`.execute(db);
   const from = found.rows[0]?.created_at;
   return { from: from ?? since, to, isLast: from === undefined };
@@ -215,6 +229,9 @@ interface SumsRow {
   id: RunId | null;
   role_id: string | null;
   subagent: string | null;
+  engine: string;
+  model: string | null;
+  workspace: string;
   status: Run['status'];
   unpriced: string | null;
   runs: number;
@@ -233,18 +250,21 @@ export async function figures(
   runs: { squadId: SquadId } | ({ workspace?: string } & Slice),
 ): Promise<RunSums[]> {
   const { rows } = await sql<SumsRow>`
-    select case when ${IS_LIVE} then id end as id, role_id, subagent, status,
+    select case when ${IS_LIVE} then id end as id, role_id, subagent, engine, model, workspace, status,
       case when not ${IS_LIVE} and started_at is not null and cost_usd is null and input_tokens is not null then model end as unpriced,
       count(*) as runs, sum(cost_usd) as cost, sum(input_tokens) as input, sum(output_tokens) as output, max(cost_is_estimated) as estimated,
-      sum(not ${IS_LIVE} and started_at is not null and cost_usd is null) as unreported,
-      sum(not ${IS_LIVE} and cost_is_estimated is null) as without_usage,
+      count(*) filter (where not ${IS_LIVE} and started_at is not null and cost_usd is null) as unreported,
+      count(*) filter (where not ${IS_LIVE} and cost_is_estimated is null) as without_usage,
       sum(ended_at - started_at) as ran_ms, max(case when ${IS_LIVE} then started_at end) as started_at
-    from runs ${'squadId' in runs ? sql`where squad_id = ${runs.squadId}` : inSlice(runs)}
-    group by 1, 2, 3, 4, 5`.execute(db);
+    from runs ${'squadId' in runs ? sql`where squad_id = ${runs.squadId}` : inSlice(db, runs)}
+    group by 1, 2, 3, 4, 5, 6, 7, 8`.execute(db);
   return rows.map(row => ({
     id: row.id,
     roleId: row.role_id,
     subagent: row.subagent,
+    engine: row.engine,
+    model: row.model,
+    workspace: row.workspace,
     status: row.status,
     unpricedModel: row.unpriced,
     runs: row.runs,
@@ -272,13 +292,13 @@ export async function dearestSquads(
   limit: number,
 ): Promise<SquadSum[]> {
   const { rows } = await sql<SquadSum>`
-    select squad_id as id, coalesce(sum(cost_usd), -1) as cost, count(*) as runs from runs ${inSlice(runs)}
+    select squad_id as id, coalesce(sum(cost_usd), -1) as cost, count(*) as runs from runs ${inSlice(db, runs)}
     group by squad_id order by cost desc, runs desc limit ${limit}`.execute(db);
   return rows;
 }
 
-const inSlice = ({ workspace, from, to }: { workspace?: string } & Slice) => sql`
-  indexed by runs_figures where created_at >= ${from} and created_at < ${to}
+const inSlice = (db: Db, { workspace, from, to }: { workspace?: string } & Slice) => sql`
+  ${indexedBy(db, 'runs_figures')} where created_at >= ${from} and created_at < ${to}
   ${workspace === undefined ? sql`` : sql`and workspace = ${workspace}`}`;
 
 export async function settings(db: Db): Promise<Record<string, string>> {
@@ -335,6 +355,15 @@ export async function inboxItems(db: Db, filter: InboxFilter): Promise<InboxItem
   if (idPrefix !== undefined)
     query = query.where(id, '>=', idPrefix).where(id, '<', idPrefix + AFTER_EVERY_LETTER);
   return (await query.orderBy('created_at', 'desc').orderBy('id').execute()).map(rowToItem);
+}
+
+export async function lastSentLine(
+  db: Db,
+  { runId, number }: TurnRef,
+): Promise<Pick<SentLine, 'offset' | 'line'> | null> {
+  const query = db.selectFrom('sent_lines').select(['offset', 'line']);
+  const ofTurn = query.where('run_id', '=', runId).where('turn', '=', number);
+  return (await ofTurn.orderBy('offset', 'desc').limit(1).executeTakeFirst()) ?? null;
 }
 
 export function intentToRow({ id, kind, at, ...rest }: Intent): IntentRow {

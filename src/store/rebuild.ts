@@ -22,7 +22,7 @@ import { migrate } from './migrations.ts';
 import { sqliteFailure } from './sqlite/failure.ts';
 import { openSqlite } from './sqlite/open-sqlite.ts';
 import { salvage } from './sqlite/salvage.ts';
-import type { Tables } from './tables.ts';
+import { eventToRow, type Tables } from './tables.ts';
 
 type Trx = Transaction<Tables>;
 
@@ -47,7 +47,7 @@ export function restoreRuns(
   source: RunSource,
   { mark, isBehind, since, why, kept }: Found,
 ): Promise<Restored | null> {
-  return backend.db.transaction().execute(async trx => {
+  return backend.write(async trx => {
     const counts = { restored: 0, updated: 0, unrecorded: 0 };
     if (mark) await backend.skipTo(trx, mark.seq);
     const known = new Map<RunId, RunStatus>();
@@ -81,7 +81,7 @@ export function restoreRuns(
     }
     if (isNothing && !isBehind && kept === null) return null;
     const restored: Restored = { why, kept, ...counts };
-    await putRows(trx, backend, toRows({ events: [eventOf(restored)] }));
+    await backend.append(trx, [eventToRow(eventOf(restored))]);
     return restored;
   });
 }
@@ -99,7 +99,9 @@ async function put(
   const chats: RunRecord['chats'] = [];
   for (const chat of record.chats) if (await mayTake(trx, chat, run.id)) chats.push(chat);
   const ofRun = events.map(({ at, body }): NewEvent => ({ at, runId: run.id, squadId: squad.id, body }));
-  await putRows(trx, backend, toRows({ squads: [squad], runs: [run], turns, chats, reviews, events: ofRun }));
+  const rows = toRows({ squads: [squad], runs: [run], turns, chats, reviews, events: ofRun });
+  await putRows(trx, rows);
+  await backend.append(trx, rows.events);
 }
 
 /** Adds missing turns, chats and reviews of a run whose own row is intact. Returns whether there were any. */
@@ -193,7 +195,7 @@ async function build(
   if (statSync(path, { throwIfNoEntry: false })?.size) salvage(path, building);
   const backend = openSqlite(building);
   try {
-    const isBehind = mark !== null && backend.lastSequence() < mark.seq;
+    const isBehind = mark !== null && (await backend.lastSequence()) < mark.seq;
     return await restoreRuns(backend, source, { mark, isBehind, since: 0, why, kept });
   } finally {
     await backend.close();

@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import BetterSqlite3 from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { figuresOf, type RunSums, sumsOf } from '../core/cost/usage.ts';
 import type { FiguresFilter, Store } from '../core/ports/store.ts';
@@ -11,6 +10,7 @@ import type { Run, RunStatus, Squad, Usage } from '../schema/run.ts';
 import { makeOldDatabase } from './fixtures/old-database.ts';
 import { openForTest } from './fixtures/open-for-test.ts';
 import { aRun, aSquad, aTurn } from './fixtures/sample-rows.ts';
+import { newSchema, onPostgres, query, tempDatabase } from './fixtures/temp-database.ts';
 import { tempFile } from './fixtures/temp-file.ts';
 import { migrate } from './migrations.ts';
 import { openStore } from './open.ts';
@@ -86,20 +86,25 @@ const wanted = [5_999, 3_000, 2].map(at => runs[at]!).filter(({ endedAt }) => en
 for (const run of wanted) run.task = 'Repair the needle';
 /** With all of these runs. */
 const folder = mkdtempSync(join(tmpdir(), 'squad-reports-'));
-const filled = join(folder, 'squad.db');
+const filled = onPostgres ? await newSchema() : join(folder, 'squad.db');
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 beforeAll(async () => {
-  const store = await openStore({ file: filled, version: '1.2.3' });
+  const store = await openStore({ database: filled, version: '1.2.3' });
   await store.commit({ squads, runs, events: [] });
   await store.close();
-}, 60_000);
+});
 
-describe.each([
-  ['the connection of the hub', Number.POSITIVE_INFINITY],
-  ['a thread', 0],
-])('reports that are read on %s', (_, maxInline) => {
+describe.each(
+  onPostgres
+    ? [['PostgreSQL', 0]]
+    : [
+        ['the connection of the hub', Number.POSITIVE_INFINITY],
+        ['a thread', 0],
+      ],
+)('reports that are read on %s', (_, maxInline) => {
   async function open(file: string): Promise<Store> {
+    if (onPostgres) return openForTest(file);
     const backend = openSqlite(file, maxInline);
     await migrate(backend, file, '1.2.3');
     const store = storeOn(backend, 1_000);
@@ -152,7 +157,7 @@ describe.each([
   });
 
   test('find events of a type anywhere, in both directions', async () => {
-    const store = await open(tempFile());
+    const store = await open(await tempDatabase());
     const other = (text: string): NewEvent => ({
       ...{ at: 1, runId: null, squadId: null },
       body: { type: 'run.activity', kind: 'text', text },
@@ -176,7 +181,7 @@ describe.each([
   });
 
   test('see what was committed a moment ago, and fail as the database does when it is closed', async () => {
-    const store = await open(tempFile());
+    const store = await open(await tempDatabase());
     const squad = aSquad();
     await store.commit({ squads: [squad], runs: [aRun(squad)], events: [] });
     expect((await all(store, {})).sums).toHaveLength(1);
@@ -187,7 +192,7 @@ describe.each([
 
 describe('runs by status', () => {
   test('are the newest of all these statuses together', async () => {
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     const { squads, runs } = manyRuns(600);
     await store.commit({ squads, runs, events: [] });
     const inOrder = runs.toSorted((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? -1 : 1));
@@ -201,54 +206,51 @@ describe('runs by status', () => {
 });
 
 /** What triggers have counted, and the same read from the runs. */
-function counted(file: string): { kept: unknown[]; real: unknown[] } {
-  const handle = new BetterSqlite3(file, { readonly: true });
-  const rows = (query: string) => handle.prepare(query).all();
-  try {
-    return {
-      kept: [
-        rows('select * from run_counts order by 1, 2'),
-        rows(
-          'select quarter, is_ended, runs, round(cost_usd, 6) as usd, reported, estimated, unreported from spending order by 1, 2',
-        ),
-      ],
-      real: [
-        rows('select workspace, status, count(*) as runs from runs group by 1, 2 order by 1, 2'),
-        rows(`select created_at / 900000 as quarter, ended_at is not null as is_ended, count(*) as runs,
-                round(coalesce(sum(cost_usd), 0), 6) as usd, count(cost_usd) as reported,
-                sum(cost_usd is not null and usage like '%"costIsEstimated":true%') as estimated,
-                sum(started_at is not null and cost_usd is null) as unreported
+async function counted(file: string): Promise<{ kept: unknown[]; real: unknown[] }> {
+  const rows = (text: string) => query(file, text);
+  return {
+    kept: [
+      await rows('select * from run_counts order by 1, 2'),
+      await rows(
+        `select quarter, is_ended, runs, round(cast(cost_usd as numeric), 6) as usd, reported, estimated, unreported
+           from spending order by 1, 2`,
+      ),
+    ],
+    real: [
+      await rows('select workspace, status, count(*) as runs from runs group by 1, 2 order by 1, 2'),
+      await rows(`select cast(floor(created_at / 900000) as bigint) as quarter,
+                case when ended_at is not null then 1 else 0 end as is_ended, count(*) as runs,
+                round(cast(coalesce(sum(cost_usd), 0) as numeric), 6) as usd, count(cost_usd) as reported,
+                count(*) filter (where cost_usd is not null and usage like '%"costIsEstimated":true%') as estimated,
+                count(*) filter (where started_at is not null and cost_usd is null) as unreported
               from runs group by 1, 2 order by 1, 2`),
-      ],
-    };
-  } finally {
-    handle.close();
-  }
+    ],
+  };
 }
 
 describe('sums that are kept as runs change', () => {
   test('are right after runs were added, changed and removed', async () => {
-    const file = tempFile();
+    const file = await tempDatabase();
     const store = await openForTest(file);
     const { squads, runs } = manyRuns(300);
     for (const [at, run] of runs.entries()) run.createdAt += at * 60_000;
     await store.commit({ squads, runs, events: [] });
-    expect(counted(file).kept).toEqual(counted(file).real);
-    expect(counted(file).kept[1]).not.toHaveLength(0);
+    expect((await counted(file)).kept).toEqual((await counted(file)).real);
+    expect((await counted(file)).kept[1]).not.toHaveLength(0);
     for (const run of runs.slice(0, 100))
       await store.commit({
         runs: [{ ...run, status: 'completed', endedAt: NOW, usage: usageOf(7) }],
         events: [],
       });
-    expect(counted(file).kept).toEqual(counted(file).real);
+    expect((await counted(file)).kept).toEqual((await counted(file)).real);
     await store.forget(runs.slice(50, 250).map(({ id }) => id));
-    expect(counted(file).kept).toEqual(counted(file).real);
+    expect((await counted(file)).kept).toEqual((await counted(file)).real);
     await store.forget(runs.map(({ id }) => id));
-    expect(counted(file).kept).toEqual([[], []]);
+    expect((await counted(file)).kept).toEqual([[], []]);
   });
 
   test('say what a day has cost, from its first quarter of an hour to the current one', async () => {
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     const squad = aSquad();
     const midnight = Math.ceil(NOW / QUARTER_MS) * QUARTER_MS;
     const costing = (createdAt: number, costUsd: number) =>
@@ -267,17 +269,19 @@ describe('sums that are kept as runs change', () => {
     ]);
   });
 
+  // PostgreSQL databases are younger than these tables, and are never rebuilt.
+  if (onPostgres) return;
   test('are filled in for a database of before, and for one that is rebuilt from its readable rows', async () => {
     const [old, rebuilt] = [tempFile(), tempFile()];
     const squad = aSquad();
     const run = aRun(squad, { status: 'completed', usage: usageOf(1), startedAt: 5, endedAt: 9 });
     await makeOldDatabase(old, 7, { squad, run, turn: aTurn(run) });
     await (await openForTest(old)).close();
-    expect(counted(old).kept).toEqual(counted(old).real);
-    expect(counted(old).kept[0]).toHaveLength(1);
+    expect((await counted(old)).kept).toEqual((await counted(old)).real);
+    expect((await counted(old)).kept[0]).toHaveLength(1);
     await (await openForTest(rebuilt)).close();
     salvage(old, rebuilt);
-    expect(counted(rebuilt).kept).toEqual(counted(old).real);
-    expect(counted(rebuilt).real).toEqual(counted(old).real);
+    expect((await counted(rebuilt)).kept).toEqual((await counted(old)).real);
+    expect((await counted(rebuilt)).real).toEqual((await counted(old)).real);
   });
 });

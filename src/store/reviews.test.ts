@@ -1,4 +1,3 @@
-import BetterSqlite3 from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import type { Change } from '../core/ports/store.ts';
 import { HubSettings } from '../schema/config.ts';
@@ -6,8 +5,8 @@ import { newReviewId, newRunId, type RunId } from '../schema/ids.ts';
 import type { Intent } from '../schema/review.ts';
 import { openForTest, openWatched } from './fixtures/open-for-test.ts';
 import { activity, anIntent, aReview, aRun, aSquad, aWorktree, started } from './fixtures/sample-rows.ts';
-import { tempFile } from './fixtures/temp-file.ts';
-import { openStore } from './open.ts';
+import { onPostgres, query, tempDatabase } from './fixtures/temp-database.ts';
+import { databaseName, openStore } from './open.ts';
 
 /** A coder and its reviewer, in squads of their own. */
 function pair(workspace = '/project') {
@@ -20,7 +19,7 @@ function pair(workspace = '/project') {
 
 describe('what is written comes back', () => {
   test('reviews, intents and limits, also after reopening', async () => {
-    const file = tempFile();
+    const file = await tempDatabase();
     const { squads, runs, coder, reviewer } = pair();
     const closed = aReview(coder, reviewer, {
       outcome: 'needs_work',
@@ -35,7 +34,7 @@ describe('what is written comes back', () => {
     });
     const open = aReview(coder, reviewer, { iteration: 2, completionMessage: null });
     const intents = everyIntent(coder.id, reviewer.id);
-    const writing = await openStore({ file, version: '1.2.3' });
+    const writing = await openStore({ database: file, version: '1.2.3' });
     const reviewLimits = [{ lineageId: coder.lineageId, limit: 6 }];
     await writing.commit({ squads, runs, reviews: [open, closed], intents, reviewLimits, events: [] });
     await writing.close();
@@ -52,7 +51,7 @@ describe('what is written comes back', () => {
   });
 
   test('a review and an intent given again replace the whole row, a limit can be taken back', async () => {
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     const { squads, runs, coder, reviewer } = pair();
     const review = aReview(coder, reviewer, { feedback: 'first', actionableItems: ['one'] });
     const lineageId = coder.lineageId;
@@ -87,7 +86,7 @@ describe('what is written comes back', () => {
   });
 
   test('they are written as they were when they were given', async () => {
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     const { squads, runs, coder, reviewer } = pair();
     const review = aReview(coder, reviewer);
     const limit = { lineageId: coder.lineageId, limit: 4 as number | null };
@@ -111,17 +110,17 @@ describe('what is written comes back', () => {
   });
 
   test('JSON that is not what its schema says is a damaged database, by name', async () => {
-    const file = tempFile();
+    const file = await tempDatabase();
     const store = await openForTest(file);
     const { squads, runs, coder, reviewer } = pair();
     const review = aReview(coder, reviewer);
     await store.commit({ squads, runs, reviews: [review], intents: [anIntent('a')], events: [] });
-    const other = new BetterSqlite3(file);
-    other.exec(
+    await query(
+      file,
       `update reviews set actionable_items = '[1]'; update intents set kind = 'dance'; update runs set worktree = '{}'`,
     );
-    other.close();
-    const damaged = { code: 'DATABASE_CORRUPT', message: expect.stringContaining(file) };
+    const code = onPostgres ? 'DATABASE_FAILED' : 'DATABASE_CORRUPT';
+    const damaged = { code, message: expect.stringContaining(databaseName(file)) };
     await expect(store.review(review.id)).rejects.toMatchObject(damaged);
     await expect(store.intents()).rejects.toMatchObject(damaged);
     await expect(store.run(coder.id)).rejects.toMatchObject(damaged);
@@ -130,7 +129,7 @@ describe('what is written comes back', () => {
 
 describe('all of a change or none of it', () => {
   test('a run of a squad nobody knows takes the rest of its change with it', async () => {
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     const { squads, runs, coder, reviewer } = pair();
     await store.commit({ intents: [anIntent('under way')], events: [] });
     const refused = store.commit({
@@ -153,7 +152,7 @@ describe('all of a change or none of it', () => {
   });
 
   test('an intent is gone with the change that says it is done, also with the one that brings it', async () => {
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     const { squads, runs, coder, reviewer } = pair();
     await store.commit({ intents: [anIntent('a', 1), anIntent('b', 2)], events: [] });
     await store.commit({
@@ -169,7 +168,7 @@ describe('all of a change or none of it', () => {
   });
 
   test('none of them is kept waiting for others to join, as news of an agent is', async () => {
-    const { store, transactions } = await openWatched(tempFile(), 1000);
+    const { store, transactions } = await openWatched(await tempDatabase(), 1000);
     const { squads, runs, coder, reviewer } = pair();
     await store.commit({ squads, runs, events: [] });
     const given: Omit<Change, 'events'>[] = [
@@ -192,7 +191,7 @@ describe('all of a change or none of it', () => {
 });
 
 test('reviews come oldest first, by task, coder, reviewer, workspace, and only the open ones', async () => {
-  const store = await openForTest(tempFile());
+  const store = await openForTest(await tempDatabase());
   const [here, there] = [pair('/here'), pair('/there')];
   const [low, high, ...ids] = Array.from({ length: 4 }, newReviewId).sort();
   const late = aReview(here.coder, here.reviewer, { requestedAt: 30, iteration: 3 });
@@ -218,7 +217,7 @@ test('reviews come oldest first, by task, coder, reviewer, workspace, and only t
 });
 
 test('lineages with reviews are found by a run that has not ended, whichever run of them that is', async () => {
-  const store = await openForTest(tempFile());
+  const store = await openForTest(await tempDatabase());
   const [open, over] = [pair(), pair()];
   const squad = aSquad();
   const unreviewed = aRun(squad, { status: 'queued' });
@@ -237,7 +236,7 @@ test('lineages with reviews are found by a run that has not ended, whichever run
 });
 
 test('runs can be asked for by task and by whether they have a work tree', async () => {
-  const store = await openForTest(tempFile());
+  const store = await openForTest(await tempDatabase());
   const [one, two] = [pair(), pair()];
   const lone = aRun(one.squads[0]!, { createdAt: 5, worktree: aWorktree(), status: 'completed' });
   await store.commit({
@@ -255,7 +254,7 @@ test('runs can be asked for by task and by whether they have a work tree', async
 
 describe('forgetting runs', () => {
   test('takes the reviews of a task with its last run, and leaves those of other tasks', async () => {
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     const [gone, kept] = [pair(), pair()];
     const stays = aReview(kept.coder, kept.reviewer);
     await store.commit({
@@ -269,7 +268,7 @@ describe('forgetting runs', () => {
   });
 
   test('leaves a task its rounds while any run of it is left, but none that nobody could close', async () => {
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     const { squads, runs, coder, reviewer } = pair();
     const done = aReview(coder, reviewer, { outcome: 'needs_work', closedAt: 9 });
     const retry = aRun(squads[0]!, { lineageId: coder.lineageId });
@@ -284,7 +283,7 @@ describe('forgetting runs', () => {
   });
 
   test('leaves a review whose reviewer alone is forgotten', async () => {
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     const { squads, runs, coder, reviewer } = pair();
     const review = aReview(coder, reviewer, { outcome: 'approved', closedAt: 9 });
     await store.commit({ squads, runs, reviews: [review], events: [] });
@@ -294,7 +293,7 @@ describe('forgetting runs', () => {
   });
 
   test('leaves a task its limit until its last run goes', async () => {
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     const [task, other] = [pair(), pair()];
     const lineageId = task.coder.lineageId;
     await store.commit({
@@ -340,7 +339,7 @@ describe('the views of the database', () => {
   test('answer the loop protection query, and name instances, relationships, events and settings', {
     tags: ['D8'],
   }, async () => {
-    const file = tempFile();
+    const file = await tempDatabase();
     const { squads, runs, coder, reviewer } = pair();
     const child = aRun(squads[0]!, { parentId: coder.id });
     const store = await openForTest(file);
@@ -359,16 +358,15 @@ describe('the views of the database', () => {
       events: [{ at: 5, runId: reviewer.id, squadId: null, body }],
     });
     await store.setSetting('review.max_iterations', '7');
-    const handle = new BetterSqlite3(file, { readonly: true });
-    const rows = (query: string, ...values: unknown[]) => handle.prepare(query).all(...values);
-    const iteration = (id: string) => handle.prepare(LOOP_PROTECTION).get({ coding_agent_id: id });
-    expect(iteration(coder.id)).toEqual({ current_iteration: 2 });
-    expect(iteration(child.id)).toEqual({ current_iteration: 0 });
-    expect(rows('select * from instance_relationships where relationship_type = ?', 'spawned')).toMatchObject(
-      [{ parent_instance: coder.id, child_instance: child.id, review_iteration: null }],
-    );
+    const rows = (text: string) => query(file, text);
+    const iteration = (id: string) => rows(LOOP_PROTECTION.replace(':coding_agent_id', `'${id}'`));
+    expect(await iteration(coder.id)).toEqual([{ current_iteration: 2 }]);
+    expect(await iteration(child.id)).toEqual([{ current_iteration: 0 }]);
     expect(
-      rows('select type, status, worktree_path, branch_name from instances where id = ?', coder.id),
+      await rows(`select * from instance_relationships where relationship_type = 'spawned'`),
+    ).toMatchObject([{ parent_instance: coder.id, child_instance: child.id, review_iteration: null }]);
+    expect(
+      await rows(`select type, status, worktree_path, branch_name from instances where id = '${coder.id}'`),
     ).toEqual([
       {
         type: coder.type,
@@ -377,7 +375,7 @@ describe('the views of the database', () => {
         branch_name: coder.worktree!.branch,
       },
     ]);
-    expect(rows('select * from mcp_events')).toEqual([
+    expect(await rows('select * from mcp_events')).toEqual([
       expect.objectContaining({
         instance_id: reviewer.id,
         event_type: 'tool.called',
@@ -386,17 +384,16 @@ describe('the views of the database', () => {
         error_code: 'REVIEW_OVER',
       }),
     ]);
-    expect(rows('select * from user_config order by key')).toEqual([
+    expect(await rows('select * from user_config order by key')).toEqual([
       { key: 'review.auto_abandon_after', value: '5', is_encrypted: 0 },
       { key: 'review.max_iterations', value: '7', is_encrypted: 0 },
       { key: 'review.timeout_hours', value: '24', is_encrypted: 0 },
     ]);
     const defaults = HubSettings.parse({});
-    for (const { key, value } of rows("select * from user_config where key like 'review.%'") as {
+    for (const { key, value } of (await rows("select * from user_config where key like 'review.%'")) as {
       key: keyof HubSettings;
       value: string;
     }[])
       if (key !== 'review.max_iterations') expect(value).toBe(String(defaults[key]));
-    handle.close();
   });
 });

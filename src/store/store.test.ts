@@ -1,17 +1,16 @@
-import BetterSqlite3 from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import type { EventBody } from '../schema/event.ts';
 import { newRunId, type RunId, type SquadId } from '../schema/ids.ts';
 import { openForTest } from './fixtures/open-for-test.ts';
 import { aChat, activity, aRun, aSquad, aTurn, started } from './fixtures/sample-rows.ts';
-import { tempFile } from './fixtures/temp-file.ts';
-import { openStore } from './open.ts';
+import { onPostgres, query, tempDatabase } from './fixtures/temp-database.ts';
+import { databaseName, openStore } from './open.ts';
 
 const runIds = (runs: { id: RunId }[]) => runs.map(run => run.id);
 
 describe('what is written comes back', () => {
   test('every kind of row, also after reopening', { tags: ['D8'] }, async () => {
-    const file = tempFile();
+    const file = await tempDatabase();
     const squad = aSquad();
     const bare = aSquad({ client: null, metadata: null });
     const parent = aRun(squad);
@@ -36,7 +35,7 @@ describe('what is written comes back', () => {
     });
     const second = aTurn(child, { number: 2, pid: null });
     const chat = aChat(child);
-    const writing = await openStore({ file, version: '1.2.3' });
+    const writing = await openStore({ database: file, version: '1.2.3' });
     await writing.commit({
       squads: [squad, bare],
       runs: [parent, child],
@@ -61,7 +60,7 @@ describe('what is written comes back', () => {
   });
 
   test('every kind of event, numbered from 1', { tags: ['D8'] }, async () => {
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     const bodies: EventBody[] = [
       { type: 'hub.started', version: '1.2.3', pid: 1 },
       { type: 'hub.recovered', watched: 1, ended: 2, requeued: 3, lost: 4 },
@@ -91,7 +90,7 @@ describe('what is written comes back', () => {
   });
 
   test('a row given again replaces the whole row', async () => {
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     const squad = aSquad();
     const run = aRun(squad, { error: { code: 'LOST', message: 'm' } });
     const turn = aTurn(run, { stop: 'cancel' });
@@ -111,7 +110,7 @@ describe('what is written comes back', () => {
   });
 
   test('a chat keeps its beginning, and its totals until others are given', async () => {
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     const squad = aSquad();
     const run = aRun(squad);
     const figures = { input: 1000, output: 10, cached: null, costUsd: null };
@@ -126,7 +125,7 @@ describe('what is written comes back', () => {
   });
 
   test('a change is written as it was when it was given', async () => {
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     const squad = aSquad();
     const run = aRun(squad);
     const committed = store.commit({ squads: [squad], runs: [run], events: [] });
@@ -136,7 +135,7 @@ describe('what is written comes back', () => {
   });
 
   test('a setting can be changed and taken back', async () => {
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     await store.setSetting('a', '1');
     await store.setSetting('b', '');
     await store.setSetting('a', '2');
@@ -146,15 +145,15 @@ describe('what is written comes back', () => {
   });
 
   test('JSON that is not what its schema says is a damaged database, by name', async () => {
-    const file = tempFile();
+    const file = await tempDatabase();
     const store = await openForTest(file);
     const squad = aSquad();
     const run = aRun(squad);
     await store.commit({ squads: [squad], runs: [run], events: [started(run)] });
-    const other = new BetterSqlite3(file);
-    other.exec(`update runs set usage = '{"input":"many"}'; update events set data = '{'`);
-    other.close();
-    const damaged = { code: 'DATABASE_CORRUPT', message: expect.stringContaining(file) };
+    await query(file, `update runs set usage = '{"input":"many"}'; update events set data = '{'`);
+    // A PostgreSQL database is not rebuilt.
+    const code = onPostgres ? 'DATABASE_FAILED' : 'DATABASE_CORRUPT';
+    const damaged = { code, message: expect.stringContaining(databaseName(file)) };
     await expect(store.run(run.id)).rejects.toMatchObject(damaged);
     await expect(store.events({ limit: 1 })).rejects.toMatchObject(damaged);
     expect(await store.squad(squad.id)).toEqual(squad);
@@ -163,7 +162,7 @@ describe('what is written comes back', () => {
 
 describe('asking for runs', () => {
   test('newest first, ties by id; within a squad by position; filters and limits hold', async () => {
-    const file = tempFile();
+    const file = await tempDatabase();
     const store = await openForTest(file);
     const here = aSquad({ workspace: '/here' });
     const there = aSquad({ workspace: '/there' });
@@ -185,14 +184,12 @@ describe('asking for runs', () => {
     expect(await store.runs({ limit: 10, status: [] })).toEqual([]);
 
     // The order must be asked for, not be a gift of the index that happens to be used.
-    const other = new BetterSqlite3(file);
-    other.exec('drop index runs_of_squad');
-    other.close();
+    await query(file, 'drop index runs_of_squad');
     expect(runIds(await store.runs({ limit: 10, squadId: here.id }))).toEqual([a, old.id, fresh.id]);
   });
 
   test('live ones come oldest first, a squad’s in the order they were asked for', async () => {
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     const [first, second] = [aSquad(), aSquad()];
     const ids = Array.from({ length: 6 }, newRunId).sort().reverse();
     const members = (squad: typeof first, of: RunId[], createdAt: number) =>
@@ -204,7 +201,7 @@ describe('asking for runs', () => {
   });
 
   test('live ones that were asked to stop are distinguished from others and from ended ones', async () => {
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     const squad = aSquad();
     const [queued, asked, earlier, over] = [
       aRun(squad, { status: 'queued' }),
@@ -227,7 +224,7 @@ describe('asking for runs', () => {
   });
 
   test('ended runs come oldest end first, and live ones never', async () => {
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     const squad = aSquad();
     const ends = [300, 100, null, 200, 400].map(endedAt =>
       aRun(squad, { endedAt, status: endedAt ? 'completed' : 'running' }),
@@ -240,7 +237,7 @@ describe('asking for runs', () => {
   });
 
   test('ids are found by their beginning, with or without the tag, newest first', async () => {
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     const squad = aSquad({ id: 'squad_abc0000000' as SquadId, createdAt: 20 });
     const runs = ['run_abc0000000', 'run_abcz000000', 'run_abd0000000'].map((id, at) =>
       aRun(squad, { id: id as RunId, createdAt: at * 15 }),
@@ -258,7 +255,7 @@ describe('asking for runs', () => {
 });
 
 test('events can be asked for by run, squad, kind, place and direction', async () => {
-  const store = await openForTest(tempFile());
+  const store = await openForTest(await tempDatabase());
   const squad = aSquad();
   const [one, two] = [aRun(squad), aRun(squad)];
   const created = {
@@ -281,7 +278,7 @@ test('events can be asked for by run, squad, kind, place and direction', async (
 });
 
 test('events of a workspace are those of its runs and squads, and of the hub', async () => {
-  const store = await openForTest(tempFile());
+  const store = await openForTest(await tempDatabase());
   const squads = ['/here', '/there'].map(workspace => aSquad({ workspace }));
   const [here, there] = squads.map(squad => aRun(squad, { workspace: squad.workspace }));
   const events = [
@@ -304,7 +301,7 @@ test('events of a workspace are those of its runs and squads, and of the hub', a
 
 describe('forgetting runs', () => {
   test('takes their turns and events, and only squads and chats nothing refers to', async () => {
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     const [gone, kept] = [aSquad(), aSquad()];
     const runs = [
       aRun(gone, { chatId: 'only mine' }),
@@ -344,7 +341,7 @@ describe('forgetting runs', () => {
   });
 
   test('works for more runs than one statement can name, and numbers are never used again', async () => {
-    const store = await openForTest(tempFile());
+    const store = await openForTest(await tempDatabase());
     const squad = aSquad();
     const runs = Array.from({ length: 1201 }, (_, position) => aRun(squad, { position }));
     await store.commit({ squads: [squad], runs, events: runs.map(run => started(run)) });

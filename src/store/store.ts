@@ -57,6 +57,7 @@ async function forgetRuns(trx: Transaction<Tables>, ids: RunId[]): Promise<void>
   await trx.deleteFrom('turns').where('run_id', 'in', ids).execute();
   await trx.deleteFrom('inbox').where('run_id', 'in', ids).execute();
   await trx.deleteFrom('messages').where('run_id', 'in', ids).execute();
+  await trx.deleteFrom('sent_lines').where('run_id', 'in', ids).execute();
   await trx.deleteFrom('conversations').where('run_id', 'in', ids).execute();
   await trx.deleteFrom('reviews').where('coder_id', 'in', ids).where('outcome', 'is', null).execute();
   await trx.deleteFrom('runs').where('id', 'in', ids).execute();
@@ -82,7 +83,7 @@ async function forgetRuns(trx: Transaction<Tables>, ids: RunId[]): Promise<void>
   await trx.deleteFrom('review_limits').where('lineage_id', 'in', lineages).execute();
 }
 
-/** Squads and chats that no run refers to any more. */
+/** Finds squads and chats that no run refers to any more. */
 async function withoutRuns<Column extends 'squad_id' | 'chat_id' | 'lineage_id', Id extends string>(
   trx: Transaction<Tables>,
   column: Column,
@@ -154,7 +155,7 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
 
   let heldSince: number | null = null;
 
-  /** Undefined: the caller need not wait. */
+  /** Lets other requests run first. Undefined if the caller need not wait. */
   function othersFirst(): Promise<void> | undefined {
     const now = performance.now();
     if (heldSince === null) {
@@ -186,15 +187,15 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
   /** Connection for statements that read many rows. */
   const report = <T>(query: (db: Kysely<Tables>) => Promise<T>): Promise<T> => read(query, backend.reports);
 
-  function write(apply: (trx: Transaction<Tables>) => Promise<void>): Promise<void> {
-    return writer.add({ apply: trx => apply(trx).then(() => []), events: [], mayWait: false });
+  function write(apply: (trx: Transaction<Tables>) => Promise<void>, isAlone = false): Promise<void> {
+    return writer.add({ apply, events: [], mayWait: false, isAlone });
   }
 
   function commit(change: Change): Promise<void> {
     try {
       const rows = toRows(change);
-      const apply = (trx: Transaction<Tables>) => putRows(trx, backend, rows);
-      return writer.add({ apply, events: change.events, mayWait: isOnlyActivity(change) });
+      const apply = (trx: Transaction<Tables>) => putRows(trx, rows);
+      return writer.add({ apply, rows: rows.events, events: change.events, mayWait: isOnlyActivity(change) });
     } catch (thrown) {
       return Promise.reject(backend.failureOf(thrown).error);
     }
@@ -212,7 +213,7 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
   async function saveMessages(messages: readonly PlacedMessage[]): Promise<void> {
     const rows = messages.map(messageToRow);
     const ofRuns = talk.conversationsOf(messages);
-    const apply = (trx: Transaction<Tables>) => talk.putMessages(trx, rows, ofRuns).then(() => []);
+    const apply = (trx: Transaction<Tables>) => talk.putMessages(trx, rows, ofRuns);
     await writer.add({ apply, events: [], mayWait: true });
   }
 
@@ -225,7 +226,7 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
     return found;
   }
 
-  /** Newest first. */
+  /** Slices of time, newest first. */
   async function* slices(since = 0, until = Number.MAX_SAFE_INTEGER): AsyncGenerator<queries.Slice> {
     for (let to = until; ; ) {
       const { isLast, ...slice } = await report(db => queries.sliceBefore(db, to, since));
@@ -307,7 +308,7 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
 
   async function forget(runIds: RunId[]): Promise<void> {
     for (let at = 0; at < runIds.length; at += FORGOTTEN_AT_ONCE)
-      await write(trx => forgetRuns(trx, runIds.slice(at, at + FORGOTTEN_AT_ONCE)));
+      await write(trx => forgetRuns(trx, runIds.slice(at, at + FORGOTTEN_AT_ONCE)), true);
   }
 
   async function close(): Promise<void> {
@@ -346,6 +347,7 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
     reviewLimit: lineageId => read(db => reviewLimit(db, lineageId)),
     inboxItem: id => read(db => inboxItem(db, id)),
     inboxItems: filter => read(db => inboxItems(db, filter)),
+    lastSentLine: turn => read(db => queries.lastSentLine(db, turn)),
     intents: () => read(intents),
     events,
     spent: filter => read(db => queries.spent(db, filter)),
@@ -357,6 +359,9 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
     liveIds: filter => read(db => board.liveIds(db, filter)),
     leftWithError: (filter, at) => read(db => board.leftWithError(db, filter, at)),
     takenUp: ids => read(db => board.resumedRuns(db, ids)),
+    continuedInTree: ids => read(db => board.continuedInTree(db, ids)),
+    squadsOfSeveral: ids => read(db => board.squadsOfSeveral(db, ids)),
+    squadsOfBacklog: workspace => read(db => board.squadsOfBacklog(db, workspace)),
     spending: since => read(db => queries.spending(db, since)),
     workspaces: () => read(board.workspaces),
     turnsOf: ids => read(db => board.turnsOf(db, ids)),

@@ -1,6 +1,7 @@
 import type { Generated } from 'kysely';
 import { z } from 'zod';
 import type { Pin, PinKey, PinState } from '../core/ports/gateway.ts';
+import type { SentLine } from '../core/ports/store.ts';
 import type { TraceRole } from '../schema/conversation.ts';
 import { type Event, EventBody, type NewEvent } from '../schema/event.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
@@ -8,7 +9,7 @@ import { InboxItem } from '../schema/inbox.ts';
 import { type Intent, Review } from '../schema/review.ts';
 import { Chat, Run, type RunStatus, Squad, Turn } from '../schema/run.ts';
 
-/** Checked against its schema whenever it is read. */
+/** JSON text that is checked against its schema whenever it is read. */
 type Json = string;
 export interface MessageRow {
   id: string;
@@ -28,6 +29,14 @@ export interface ConversationRow {
   subagent: string | null;
   started_at: number;
   is_closed: 0 | 1;
+}
+
+interface SentLineRow {
+  run_id: RunId;
+  turn: number;
+  offset: number;
+  line: string;
+  at: number;
 }
 
 export interface IntentRow {
@@ -111,6 +120,7 @@ export interface Tables {
   inbox: InboxRow;
   messages: MessageRow;
   conversations: ConversationRow;
+  sent_lines: SentLineRow;
   intents: IntentRow;
   review_limits: ReviewLimitRow;
   events: NewEventRow & { seq: Generated<number> };
@@ -235,7 +245,7 @@ export type ChatRow = ReturnType<typeof chatToRow>;
 export const { toRow: reviewToRow, toEntity: rowToReview } = reviews;
 export type ReviewRow = ReturnType<typeof reviewToRow>;
 
-/** `default` is a keyword of SQL, so its column has another name. */
+/** Row of an inbox item. Its column for `default` has another name, because that is a keyword of SQL. */
 export type InboxRow = ReturnType<typeof inboxItems.toRow> & { default_answer: string | null };
 export const itemToRow = (item: InboxItem): InboxRow => ({
   ...inboxItems.toRow(item),
@@ -244,6 +254,11 @@ export const itemToRow = (item: InboxItem): InboxRow => ({
 export const rowToItem = (row: InboxRow): InboxItem => ({
   ...inboxItems.toEntity(row),
   default: row.default_answer,
+});
+
+export const lineToRow = ({ runId, turn, offset, line, at }: SentLine): SentLineRow => ({
+  ...{ run_id: runId, turn, offset },
+  ...{ line, at },
 });
 
 export function eventToRow(event: NewEvent): NewEventRow {

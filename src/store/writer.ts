@@ -2,7 +2,7 @@ import type { Transaction } from 'kysely';
 import { SquadError } from '../schema/error.ts';
 import type { Event, NewEvent } from '../schema/event.ts';
 import { type Backend, withRetry } from './backend.ts';
-import type { Tables } from './tables.ts';
+import type { NewEventRow, Tables } from './tables.ts';
 
 /** A write that is not urgent lets others join its transaction for this long. */
 const SHARE_MS = 30;
@@ -11,12 +11,18 @@ const MAX_AT_ONCE = 500;
 
 export interface Write {
   /**
-   * Runs inside the shared transaction, and again in another one if the first is rolled back. Returns the numbers of
-   * its events.
+   * Writes the rows inside the shared transaction. Called again in another transaction if the first one is rolled back.
    */
-  apply(trx: Transaction<Tables>): Promise<number[]>;
+  apply(trx: Transaction<Tables>): Promise<void>;
+  /** Events as rows. The events of all writes in a transaction are appended together at the end of the transaction. */
+  rows?: NewEventRow[];
   events: NewEvent[];
   mayWait: boolean;
+  /**
+   * True if the write needs its own transaction, because it deletes events and the events of earlier writes must be
+   * stored before.
+   */
+  isAlone?: boolean;
 }
 
 interface Queued extends Write {
@@ -67,7 +73,7 @@ export class Writer {
   }
 
   async flush(): Promise<void> {
-    if (this.#queue.length > 0) await this.add({ apply: async () => [], events: [], mayWait: false });
+    if (this.#queue.length > 0) await this.add({ apply: async () => {}, events: [], mayWait: false });
   }
 
   async close(): Promise<void> {
@@ -89,7 +95,11 @@ export class Writer {
 
   async #writeSome(): Promise<void> {
     this.#state = 'writing';
-    const batch = this.#queue.slice(0, MAX_AT_ONCE);
+    const alone = this.#queue.findIndex(write => write.isAlone);
+    const batch = this.#queue.slice(
+      0,
+      alone === -1 ? MAX_AT_ONCE : Math.max(1, Math.min(alone, MAX_AT_ONCE)),
+    );
     try {
       await withRetry(() => this.#writeTogether(batch), {
         failureOf: thrown => this.#backend.failureOf(thrown),
@@ -113,22 +123,38 @@ export class Writer {
   }
 
   /** Returns the write that was refused, if any. In that case nothing of this attempt is stored. */
-  async #tryTogether(batch: Queued[]): Promise<Queued | null> {
+  async #tryTogether(batch: Queued[], appendsEach = false): Promise<Queued | null> {
     let applying: Queued | undefined;
     try {
-      await this.#backend.db.transaction().execute(async trx => {
+      await this.#backend.write(async trx => {
         for (const write of batch) {
           applying = write;
-          write.numbers = await write.apply(trx);
+          await write.apply(trx);
+          if (appendsEach) await this.#append(trx, [write]);
         }
         applying = undefined;
+        if (!appendsEach) await this.#append(trx, batch);
       });
       return null;
     } catch (thrown) {
       const failure = this.#backend.failureOf(thrown);
-      if (failure.kind !== 'refused' || !applying) throw thrown;
+      if (failure.kind !== 'refused') throw thrown;
+      // The database refused an event. Appending the events of each write separately shows which write contains the
+      // event.
+      if (!applying && !appendsEach) return this.#tryTogether(batch, true);
+      if (!applying) throw thrown;
       applying.refusal = failure.error;
       return applying;
+    }
+  }
+
+  async #append(trx: Transaction<Tables>, writes: Queued[]): Promise<void> {
+    const rows = writes.flatMap(write => write.rows ?? []);
+    const numbers = rows.length > 0 ? await this.#backend.append(trx, rows) : [];
+    let at = 0;
+    for (const write of writes) {
+      write.numbers = numbers.slice(at, at + (write.rows?.length ?? 0));
+      at += write.numbers.length;
     }
   }
 

@@ -39,7 +39,7 @@ export interface TelemetryPorts {
   sends: boolean;
   run(id: RunId): Promise<Run | null>;
   turns(id: RunId): Promise<Turn[]>;
-  /** The `traceparent` that the client sent for the run; null: none, or no longer known. */
+  /** The `traceparent` that the client sent for the run. Null if there was none, or if it is no longer known. */
   parentOf(id: RunId): string | null;
   running(): { running: number; queued: number };
   /** Called when nothing more will be reported about the run. */
@@ -339,7 +339,7 @@ export function createTelemetry({ version, sends, ...ports }: TelemetryPorts) {
   };
 }
 
-/** Without the scope, which is the same for all metrics. */
+/** The scope is left out, because it is the same for all metrics. */
 const PROMETHEUS = new PrometheusSerializer('', false, undefined, false, true);
 
 const WANTED = new Set(['tool.called', 'run.ended', 'run.turn_ended']);

@@ -26,7 +26,8 @@ export async function serveByTicket(
     if (path === '/api/live') throw new HttpProblem(426, 'INVALID_INPUT', '/api/live is a WebSocket');
     if (path === '/api/session') {
       const { token, isFirst } = await login.session(request);
-      // Sent before the web UI stores anything: data already stored for this origin was left by another program.
+      // The header is sent before the web UI stores anything. Data that is already stored for this origin was left by
+      // another program.
       if (isFirst) response.setHeader('clear-site-data', '"storage"');
       return sendJson(response, 200, { token });
     }

@@ -62,7 +62,7 @@ function bytesOf(request: IncomingMessage, most: number): Promise<Buffer> {
     const take = (chunk: Buffer) => {
       size += chunk.length;
       if (size <= most) return void chunks.push(chunk);
-      // Not destroyed: the response still has to be sent on the same connection.
+      // The request is not destroyed, because the response still has to be sent on the same connection.
       request.off('data', take).pause();
       reject(tooLarge());
     };

@@ -94,7 +94,7 @@ export class LiveFeed {
     }
     this.flushing ??= setTimeout(() => {
       this.flushing = null;
-      this.inTurn(() => this.flush()).catch(() => {}); // inTurn() has logged it
+      this.inTurn(() => this.flush()).catch(() => {}); // inTurn() has logged the error
     }, this.options.flushMs);
   }
 

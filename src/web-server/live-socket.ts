@@ -12,9 +12,9 @@ import type { Tickets } from './tickets.ts';
 export interface LiveClientOptions {
   /** The connection is closed after this long without a message or pong. */
   silentMs: number;
-  /** Nothing more is queued above this many unsent bytes. */
+  /** Above this number of unsent bytes nothing more is queued for a client. */
   maxUnsentBytes: number;
-  /** Sent to a client that had fallen behind and has caught up. */
+  /** Message for a client that had fallen behind and has caught up. */
   reset(): Buffer;
 }
 
@@ -70,7 +70,7 @@ export interface Target {
 
 interface Watched {
   target: Target;
-  /** Each client with the last state sent to it; null: nothing was sent yet. */
+  /** Clients with the last state that was sent to each. Null if nothing was sent yet. */
   clients: Map<LiveClient, string | null>;
 }
 
@@ -123,7 +123,7 @@ export class OutputWatches {
 
   private check(): void {
     this.checking ??= Promise.all([...this.watched.values()].map(entry => this.checkOne(entry)))
-      .catch(() => {}) // a disk error; the next check follows soon
+      .catch(() => {}) // a disk error is ignored, because the next check follows soon
       .then(() => {
         this.checking = null;
       });
@@ -183,7 +183,7 @@ export class LiveSocket {
     this.times = times;
     this.feed = new LiveFeed(ports, times);
     this.watches = new OutputWatches(ports.services, times.lookMs);
-    // With a listener for this event, `ws` leaves the response to us.
+    // With a listener for this event, `ws` lets Squad send the response.
     this.server.on('wsClientError', () => {});
   }
 
@@ -221,7 +221,7 @@ export class LiveSocket {
       maxUnsentBytes: MAX_UNSENT_BYTES,
       reset: () => this.feed.reset('This client was too slow to receive every change'),
     });
-    socket.on('error', () => {}); // 'close' follows
+    socket.on('error', () => {}); // the 'close' event follows
     socket.on('message', (data, isBinary) => {
       const error = this.receive(client, data, isBinary);
       if (error !== null) socket.close(POLICY_VIOLATION, error);

@@ -11,12 +11,12 @@ import type { RunCard } from '../schema/run-card.ts';
 
 export type JsonSchema = Record<string, unknown>;
 
-/** Browser sessions; see `src/http/sessions.ts`. */
+/** Browser sessions. See `src/http/sessions.ts`. */
 export interface WebSessions {
   open(host: string): { token: string; isFirst: boolean };
   proof(id: string, nonce: string, host: string): string | null;
   hold(id: string): () => void;
-  /** Session of a request; null: it came with another kind of token. */
+  /** Session of a request. Null if it came with another kind of token. */
   of(request: IncomingMessage): string | null;
 }
 
@@ -30,7 +30,7 @@ export interface WebPorts {
   dispatch(operation: Operation, input: unknown, call: Call<UserServices>): Promise<unknown>;
   errorOf(thrown: unknown): ErrorShape;
   schemaOf(type: z.ZodType, io: 'input' | 'output'): JsonSchema;
-  /** Null: not a valid message. */
+  /** Parses a message of a client. Null if it is not valid. */
   parseMessage(value: unknown): ClientMessage | null;
   /** Every run whose card may have changed with these events. */
   touchedRuns(events: Event[]): Promise<Run[]>;

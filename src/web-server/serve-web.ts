@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { extname, join, relative } from 'node:path';
 import type { Duplex } from 'node:stream';
+import { gunzipSync } from 'node:zlib';
 import { getRequestListener } from '@hono/node-server';
 import { isViewPath } from '../schema/web-ui.ts';
 import { LoginHandler, serveByTicket } from './by-ticket.ts';
@@ -54,8 +55,15 @@ export class StaticFiles {
     if (!isFile) this.names = null;
     this.names ??= namesIn(this.folder);
     const name = isFile ? path : 'index.html';
-    const headers = { 'content-security-policy': contentPolicy(request.headers.host!) };
-    const content = (await this.names).has(name) ? await this.read(name) : null;
+    const headers = {
+      'content-security-policy': contentPolicy(request.headers.host!),
+      vary: 'accept-encoding',
+    };
+    const names = await this.names;
+    const isZipped = names.has(`${name}.gz`);
+    const sendsZipped = isZipped && acceptsGzip(request);
+    const stored = isZipped ? await this.read(`${name}.gz`) : names.has(name) ? await this.read(name) : null;
+    const content = stored !== null && isZipped && !sendsZipped ? gunzipSync(stored) : stored;
     if (content === null) {
       response.writeHead(404, { ...headers, 'content-type': 'text/plain; charset=utf-8' });
       response.end(isFile ? 'File not found\n' : NOT_BUILT);
@@ -66,17 +74,22 @@ export class StaticFiles {
       ...headers,
       'content-type': TYPES[extname(name)] ?? 'application/octet-stream',
       'content-length': content.length,
+      ...(sendsZipped && { 'content-encoding': 'gzip' }),
       // A name in `assets` has a hash of its content in it.
       'cache-control': name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-store',
     });
     response.end(content);
   }
 
-  /** Null: a new build has just replaced the file. */
+  /** Reads a file of the web UI. Null if a new build has just replaced the file. */
   private read(name: string): Promise<Buffer | null> {
     return readFile(join(this.folder, name)).catch(() => null);
   }
 }
+
+/** A `q=0` means no. */
+const acceptsGzip = ({ headers }: IncomingMessage): boolean =>
+  /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(String(headers['accept-encoding'] ?? ''));
 
 async function namesIn(folder: string): Promise<ReadonlySet<string>> {
   const found = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
@@ -95,7 +108,7 @@ export interface WebServer {
     way: 'api' | 'ticket' | 'file',
     admit: () => void,
   ): Promise<void>;
-  /** Returns the error to respond with; null: the connection is a WebSocket now. */
+  /** Returns the error to respond with. Null if the connection is a WebSocket now. */
   upgrade(
     request: IncomingMessage,
     socket: Duplex,

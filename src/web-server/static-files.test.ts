@@ -1,5 +1,6 @@
 import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { WebFixture } from './testing/web-fixture.ts';
 
@@ -53,6 +54,23 @@ test('a file with a hash in its name is cached for good', async () => {
   expect([status, body, headers['content-type']]).toEqual([200, 'script', 'text/javascript; charset=utf-8']);
   expect(headers['cache-control']).toContain('immutable');
   expect((await raw('/icon.svg')).headers['cache-control']).toBe('no-store');
+});
+
+test.each([
+  ['gzip, deflate, br, zstd', true],
+  ['br;q=1, gzip;q=0.5', true],
+  ['br, gzip;q=0', false],
+  ['identity', false],
+])('a file kept in gzip is sent so to a browser that accepts %s: %s', async (accepted, isZipped) => {
+  const zipped = gzipSync('a long script');
+  writeFileSync(join(web.folder, 'web', 'assets', 'big-abc.js.gz'), zipped);
+  // A request for a view makes the server look for new files.
+  await raw('/');
+  const { text, headers } = await web.ask('/assets/big-abc.js', { headers: { 'accept-encoding': accepted } });
+  expect(headers['content-encoding']).toBe(isZipped ? 'gzip' : undefined);
+  expect(headers['content-type']).toBe('text/javascript; charset=utf-8');
+  expect(headers['content-length']).toBe(String(isZipped ? zipped.length : 13));
+  if (!isZipped) expect(text).toBe('a long script');
 });
 
 test('HEAD has the same headers as GET', async () => {

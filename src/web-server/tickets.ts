@@ -20,7 +20,7 @@ const MAX_TICKETS = 1_000;
 
 interface Issued {
   errand: Errand;
-  /** On the monotonic clock. */
+  /** Expiry time, on the monotonic clock. */
   until: number;
   expiring: NodeJS.Timeout;
 }
@@ -48,7 +48,7 @@ export class Tickets {
     return { ticket, expiresAt: this.clock.now() + durationMs };
   }
 
-  /** Uses up a ticket. Null: unknown, used, expired, or for another purpose. */
+  /** Uses up a ticket. Null if it is unknown, used, expired, or for another purpose. */
   redeem<P extends Errand['purpose']>(
     ticket: string,
     ...purposes: P[]

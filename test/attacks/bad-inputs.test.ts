@@ -75,8 +75,10 @@ function flawsOf(
   ];
 }
 
-/** They end the hub or its runs, stream without end, or look for the agent CLIs of this machine. */
-const LEFT_OUT = ['stop_hub', 'follow_events', 'prune', 'prune_worktrees', 'open_page', 'inspect_engines'];
+/** They end the hub or its runs, start the demo in a folder of its own, stream without end, or look for the agent CLIs of this machine. */
+const LEFT_OUT = 'stop_hub start_demo follow_events prune prune_worktrees open_page inspect_engines'.split(
+  ' ',
+);
 /** A text is all they need to start an agent CLI or to wait for a person. */
 const FREE_TEXT = /^(spawn_(claude|codex)\.prompt|ask_user\.question)$/;
 

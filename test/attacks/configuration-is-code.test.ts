@@ -168,6 +168,8 @@ const COMMANDS: Record<string, string> = {
   attach: 'attach run_0000000000 --take-over -y',
   wait: 'wait run_0000000000 --timeout 1s',
   reply: 'reply run_0000000000 x -d',
+  tell: 'tell run_0000000000 x',
+  interrupt: 'interrupt run_0000000000',
   retry: 'retry run_0000000000 --engine "touch pwned" -d',
   diff: 'diff run_0000000000',
   comment: 'comment run_0000000000 a.ts:1 x',
@@ -205,12 +207,19 @@ const COMMANDS: Record<string, string> = {
   'config unset': 'config unset limits.spawns_per_minute',
   audit: 'audit',
   'audit verify': 'audit verify',
+  'db migrate': 'db migrate',
+  'db move': 'db move',
   open: 'open --no-browser',
   up: 'up',
   'hub start': 'hub start',
   'hub stop': 'hub stop --force',
   'hub status': 'hub status',
   'hub log': 'hub log',
+  'machines add': 'machines add box evil@localhost',
+  'machines ls': 'machines ls',
+  'machines doctor': 'machines doctor box',
+  'machines drain': 'machines drain box',
+  'machines rm': 'machines rm box',
   'mcp add': `mcp add evil --shared -- touch ${sentinel}`,
   'mcp import': 'mcp import planted.json --shared -y',
   'mcp remove': 'mcp remove kept',
@@ -245,6 +254,7 @@ const FOR_THE_USER = [
   ...['open', 'up', 'search', 'events', 'cost', 'comment', 'export'],
   ...['conversation list', 'conversation print', 'conversation export'],
   ...['backlog add', 'backlog done', 'backlog reopen', 'backlog move'],
+  ...['machines add', 'machines ls', 'machines doctor', 'machines drain', 'machines rm'],
 ];
 
 describe('no command of ours does either, run by an agent', { tags: ['configuration-is-code'] }, () => {
@@ -329,7 +339,9 @@ async function commandsOf(path: string[]): Promise<string[]> {
     .filter(name => name !== 'help');
   const found: string[] = [];
   for (const name of names) {
-    const isGroup = path.length === 0 && [...DO_BOTH, 'config', 'conversation', 'hub', 'mcp'].includes(name);
+    const isGroup =
+      path.length === 0 &&
+      [...DO_BOTH, 'config', 'conversation', 'db', 'hub', 'machines', 'mcp'].includes(name);
     if (!isGroup || DO_BOTH.includes(name)) found.push([...path, name].join(' '));
     if (isGroup) found.push(...(await commandsOf([...path, name])));
   }

@@ -11,13 +11,15 @@ import { type ModelServer, startModelServer } from './model-server/server.ts';
 import { setUpClis } from './user-setup.ts';
 
 /** Real CLIs take seconds to start, and longer on a busy machine. */
-const END_TIMEOUT_MS = 60_000;
+const END_TIMEOUT_MS = 200_000;
 
 interface Beginning {
   /** Role id → the text of its file. */
   roles?: Record<string, string>;
   /** Everything below the user's home, as with real users, and not in the temp folder, where Codex lets its agents write. */
   inHome?: boolean;
+  /** Address of the model server, in the network 127.0.0.0/8. */
+  modelHost?: string;
   /** Setup of the user before the first run. */
   prepare?: (squad: TestSquad, home: string) => Promise<void>;
 }
@@ -40,9 +42,9 @@ export class EngineSquad implements AsyncDisposable {
 
   static async start(
     names: CliName[],
-    { roles = {}, inHome = false, prepare }: Beginning = {},
+    { roles = {}, inHome = false, modelHost, prepare }: Beginning = {},
   ): Promise<EngineSquad> {
-    const server = await startModelServer();
+    const server = await startModelServer(0, modelHost);
     const place = agentHome();
     const squad = new TestSquad(
       { ...setUpClis(names, place.home, server.url), MCP_SERVER_PORT: String(await freePort()) },
@@ -100,9 +102,10 @@ export class EngineSquad implements AsyncDisposable {
     return readFileSync(join(this.squad.home, 'runs', spawn_id, 'turn-1', 'stdout'), 'utf8');
   }
 
-  /** Resolves when no process of any agent is left. */
-  async nothingLeft(): Promise<void> {
-    await until('no process of an agent is left', () => this.agents().length === 0);
+  /** Resolves when no process of any agent is left. `others`: processes that were there before, such as MCP servers. */
+  async nothingLeft(others: number[] = []): Promise<void> {
+    const left = () => this.agents().filter(pid => !others.includes(pid));
+    await until('no process of an agent is left', () => left().length === 0);
   }
 
   agents(): number[] {

@@ -90,10 +90,10 @@ describe.each(asking)('%s', name => {
   test('does without what the user said no to, and its model reads that', async () => {
     const job = here.job('no');
     const { spawn_id } = await here.begin('no', 'careful', job.step);
-    await here.answer(await here.open(spawn_id), 'no');
+    await here.answer(await here.open(spawn_id), 'no: use the other script');
     expect(await here.it.end(spawn_id)).toMatchObject({ status: 'completed', result: 'Done.' });
     expect(job.hasRun()).toBe(false);
-    expect(here.told('no')).toMatch(/Not allowed: the user .*said no/);
+    expect(here.told('no')).toMatch(/Not allowed: the user .*said no: use the other script\./);
   });
 
   test('does without what nobody answered in time, and its model reads that', async () => {

@@ -1,7 +1,6 @@
 /** A review loop of real CLIs: one codes and one reviews, each in a work tree of its own, until there is a pull request. */
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CliName } from '../../scripts/engine-clis.ts';
 import type { Worktree } from '../../src/schema/worktree.ts';
 import type { BareRepository } from '../servers/github/bare-repository.ts';
 import { GitHubServer } from '../servers/github/server.ts';
@@ -12,16 +11,6 @@ import { EngineSquad } from './engine-squad.ts';
 import type { Turn } from './model-server/conversation.ts';
 import { mock } from './model-server/script.ts';
 import { trustProject } from './trusted-project.ts';
-
-/** Whether it can commit where the repository itself is out of its folder. For the one that cannot, Squad does. */
-const COMMITS: Record<CliName, boolean> = {
-  claude: true,
-  codex: false,
-  gemini: true,
-  opencode: true,
-  copilot: true,
-  qwen: true,
-};
 
 /** Four turns of CLIs that take seconds to start. */
 const LOOP_MS = 150_000;
@@ -126,7 +115,7 @@ describe.each(chosenClis())('%s', name => {
     expect(seenBy('review-2')).toMatch(/^\+one\s+\+two\s*$/m);
 
     const { branch } = run.worktree;
-    expect(git('log', '--format=%s', `main..${branch}`).split('\n').includes('Mine')).toBe(COMMITS[name]);
+    expect(git('log', '--format=%s', `main..${branch}`).split('\n')).toContain('Mine');
     expect(github.pulls).toMatchObject([{ head: branch, base: 'main', title: 'Add a feature' }]);
     expect(host.git('show', `${branch}:feature.txt`)).toBe('one\ntwo\n');
     expect(host.files(branch)).toEqual([...projectFiles, 'README.md', 'feature.txt']);

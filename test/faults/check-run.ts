@@ -2,8 +2,11 @@ import type { Event } from '../../src/schema/event.ts';
 import { checkOutput } from './check-output.ts';
 import type { RunFacts } from './facts.ts';
 
-/** A file's time is the kernel's last tick, so an exit can seem a little earlier than it was. */
-const TICK_MS = 20;
+/**
+ * A file's time is the kernel's last tick, so an exit can seem a little earlier than it was. On a busy machine an agent that is being
+ * killed in its sandbox may still write its first line after that.
+ */
+const TICK_MS = 100;
 const SIGNALLED = [137, 143];
 
 type Ended = Extract<Event['body'], { type: 'run.ended' }>;
@@ -19,7 +22,13 @@ export function checkRun(facts: RunFacts): string[] {
     ...checkOutput(facts),
     ...(facts.hasEnvironment ? ['its environment is still on disk'] : []),
     ...(facts.squad === null ? ['its squad is gone'] : []),
+    ...checkSandbox(facts),
   ];
+}
+
+function checkSandbox({ member, run }: RunFacts): string[] {
+  const { level } = run.options.sandbox;
+  return level === member.sandbox ? [] : [`its sandbox is ${level} instead of ${member.sandbox}`];
 }
 
 export const hasStarted = ({ side }: RunFacts): boolean => side.some(line => /^start\b/.test(line));
@@ -110,8 +119,9 @@ function checkEvents(facts: RunFacts): string[] {
     );
   if (events.at(-1)?.body.type !== 'run.ended')
     problems.push(`after its end came ${events.at(-1)?.body.type}`);
-  // A process that dies together with a stopped agent is not a leftover.
-  const leaves = facts.member.leavesChild && hasEnded(facts) && reasonOf(facts) === null;
+  // A process that dies together with a stopped agent, or with its sandbox, is not a leftover.
+  const dies = reasonOf(facts) !== null || facts.member.sandbox !== 'off';
+  const leaves = facts.member.leavesChild && hasEnded(facts) && !dies;
   if (leaves && !facts.wasOverlooked && ended?.leftovers.length === 0)
     problems.push('the process it left behind is not reported');
   return problems;

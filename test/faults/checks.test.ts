@@ -181,8 +181,19 @@ describe('a round is red when', () => {
       'a leftover is not reported',
       /left behind is not reported/,
       facts => {
-        const ended = one(facts, 'own session', 'template').events.at(-1)!.body;
+        const run = one(facts, 'own session', 'template');
+        run.member.sandbox = 'off';
+        const ended = run.events.at(-1)!.body;
         if (ended.type === 'run.ended') ended.leftovers = [];
+      },
+    ],
+    [
+      'a run is not in the sandbox that was asked for',
+      /its sandbox is off instead of strict/,
+      facts => {
+        const { member, run } = one(facts, 'quick', 'template');
+        member.sandbox = 'strict';
+        run.options.sandbox.level = 'off';
       },
     ],
     [

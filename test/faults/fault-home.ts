@@ -30,8 +30,8 @@ export class FaultHome {
   readonly root = realpathSync(mkdtempSync(join(tmpdir(), 'squad-faults-')));
   readonly home = join(this.root, 'state');
   readonly workspace = join(this.root, 'work');
-  /** One file per agent, written by the agent itself. */
-  readonly side = join(this.root, 'side');
+  /** One file per agent, written by the agent itself. In its folder, where an agent in a sandbox can write too. */
+  readonly side = join(this.workspace, 'side');
   private readonly program: string;
   private readonly env: Record<string, string>;
 
@@ -139,6 +139,10 @@ export class FaultHome {
       ['hub', 'stop'],
     ])
       await within(REMOVE_MS, order.join(' '), this.squad(...order)).catch(() => {});
+    // The proxy process of sandboxes waits a little for another hub.
+    await until('the end of all processes', () => processesAbout(this.root).length === 0, REMOVE_MS).catch(
+      () => {},
+    );
     const left = processesAbout(this.root);
     for (const { pid } of left) kill(pid, 'SIGKILL');
     rmSync(this.root, { recursive: true, force: true, maxRetries: 3 });

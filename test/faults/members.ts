@@ -1,3 +1,4 @@
+import type { SandboxLevel } from '../../src/schema/sandbox.ts';
 import { createRandom, type Random } from './random.ts';
 import { type Engine, type Recipe, type Shape, STATEFUL, STATELESS } from './recipes.ts';
 
@@ -10,6 +11,7 @@ export interface Member {
   roleId: string;
   task: string;
   isStateful: boolean;
+  sandbox: SandboxLevel;
   /** Somebody will ask for it to be cancelled. */
   isCancelled: boolean;
   /** Null: a limit it cannot reach. */
@@ -105,7 +107,7 @@ function templateMember(tag: string, recipe: Recipe, isStateful: boolean, random
   const isFlood = recipe.shape === 'flood';
   const more = isFlood ? ' flood flood flood flood flood flood' : '';
   return {
-    ...common(tag, recipe, isStateful),
+    ...common(tag, recipe, isStateful, random),
     task: `${tag} ${kind} ${lines} ${pauseMs / 1000} ${exitCode}`,
     exitCode,
     stdout: numbers.map(i => `${i} Grüße ✓ 日本語 😀${more}`),
@@ -145,7 +147,7 @@ function scriptedMember(
     ...(recipe.shape === 'fails' ? ['exit 3'] : []),
   ];
   return {
-    ...common(tag, recipe, isStateful),
+    ...common(tag, recipe, isStateful, random),
     task: `${tag}\n\`\`\`script\n${script.join('\n')}\n\`\`\``,
     exitCode: recipe.shape === 'fails' ? 3 : 0,
     stdout,
@@ -161,12 +163,13 @@ function floodLines(bytes: number): number {
   return Math.ceil(bytes / (line * 64)) * 64;
 }
 
-const common = (tag: string, recipe: Recipe, isStateful: boolean) => ({
+const common = (tag: string, recipe: Recipe, isStateful: boolean, random: Random) => ({
   tag,
   kind: recipe.kind,
   engine: recipe.engine,
   roleId: (recipe.hasty ? HASTY_ROLES : ROLES)[recipe.engine],
   isStateful,
+  sandbox: random.pick<SandboxLevel>(['off', 'off', 'workspace', 'strict']),
   isCancelled: recipe.cancelled === true,
   timeoutMs: recipe.hasty ? HASTY_MS : null,
   leavesChild: recipe.shape === 'session',

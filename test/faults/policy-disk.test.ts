@@ -232,7 +232,7 @@ interface Policy {
 }
 
 async function withPolicy<T>(file: string, use: (policy: Policy) => Promise<T>): Promise<T> {
-  const store = await openStore({ file, version: VERSION, busyRetryMs: 1 });
+  const store = await openStore({ database: file, version: VERSION, busyRetryMs: 1 });
   try {
     const book = new ServerPins(KEY, store, { now: () => 1, monotonic: () => 1 });
     const settings = new SettingsInForce(store);
@@ -269,7 +269,7 @@ function limitFiles(bytes: number | 'unlimited'): void {
 }
 
 async function expectSound(file: string): Promise<void> {
-  const backend = await openBackend(file, VERSION, 1);
+  const backend = await openBackend({ database: file, version: VERSION }, 1);
   expect(backend.fault()).toBeNull();
   await backend.close();
 }

@@ -21,7 +21,7 @@ export interface Answer {
 /** Asks for both squads, by the faces of the plan. */
 export function submit({ link, stateful, mcp }: Clients, plan: RoundPlan): Promise<Answer>[] {
   const [plain, chats] = plan.squads.map(({ name, members }) => ({
-    members: members.map(({ roleId, task }) => ({ roleId, task })),
+    members: members.map(({ roleId, task, sandbox }) => ({ roleId, task, sandbox })),
     metadata: { name },
   }));
   const onSocket = (to: HubLink, input: object): Promise<Answer> =>

@@ -111,7 +111,7 @@ function runOf(member: Member, squadId: SquadId, position: number, status: EndSt
     outputIsEvents: member.engine === 'scripted',
     lineageId: id,
     title: null,
-    options: PLAIN_OPTIONS,
+    options: { ...PLAIN_OPTIONS, sandbox: { ...PLAIN_OPTIONS.sandbox, level: member.sandbox } },
     policy: [],
     tokenHash: null,
     notes: [],

@@ -4,7 +4,7 @@ import { databaseOf, integratorOn, PLAIN_REQUEST } from './integrate-fixture.ts'
 
 const [place = '', step] = process.argv.slice(2);
 const repo = JSON.parse(place);
-const store = await openStore({ file: databaseOf(repo), version: '0.0.0' });
+const store = await openStore({ database: databaseOf(repo), version: '0.0.0' });
 const integrator = integratorOn(
   { store, repo },
   {

@@ -69,7 +69,7 @@ export class IntegrateFixture {
 
   static async open(): Promise<IntegrateFixture> {
     const repo = new Repository();
-    const store = await openStore({ file: databaseOf(repo), version: '0.0.0' });
+    const store = await openStore({ database: databaseOf(repo), version: '0.0.0' });
     const fixture = new IntegrateFixture(store, repo);
     await fixture.store.commit({
       squads: [

@@ -48,7 +48,7 @@ const end = (spawn_id: string): Promise<RunResult> =>
   until(
     'it has ended',
     async () => {
-      const result = await callTool<RunResult>(client, 'get_result', { spawn_id, wait_seconds: 20 });
+      const result = await callTool<RunResult>(client, 'get_result', { spawn_id, wait_seconds: 90 });
       return result.success !== null && result;
     },
     50_000,

@@ -103,6 +103,10 @@ const RUN = {
     subagent: 'null',
     takesUp: 'null',
     sandbox: { level: 'string', network: 'string', hosts: [], read: [] },
+    machine: 'null',
+    placedBy: 'null',
+    takeover: 'boolean',
+    attempt: { number: 'number', turn: 'number' },
   },
   policy: [],
   status: 'string',
@@ -153,11 +157,14 @@ const STATUS = {
 
 describe('--json of', () => {
   test('ls', async () =>
-    expect(await shape(['ls'])).toEqual({ runs: [{ ...RUN, quiet: 'null', needsYou: 'boolean' }] }));
+    expect(await shape(['ls'])).toEqual({
+      runs: [{ ...RUN, quiet: 'null', needsYou: 'boolean', branchState: 'null' }],
+    }));
 
   test('show', async () =>
     expect(await shape(['show', id])).toEqual({
       run: RUN,
+      branchState: 'null',
       turns: [
         {
           runId: 'string',
@@ -278,6 +285,7 @@ describe('--json of', () => {
         {
           ...{ id: 'string', name: 'string', install: 'string', login: 'string' },
           ...{ program: 'null', version: 'null', warning: 'null', advisory: [] },
+          rules: [{ rule: 'string', heldBy: 'string', inSandbox: 'string', note: 'string' }],
         },
       ],
     }));
@@ -292,8 +300,15 @@ describe('--json of', () => {
 
   test('reply and retry that leave at once', async () => {
     const started = { squadId: 'string', runIds: ['string'] };
-    expect(await shape(['retry', id, '-d'])).toEqual(started);
-    expect(await shape(['reply', id, '-d', 'More.'])).toEqual(started);
+    for (const command of [
+      ['retry', id, '-d'],
+      ['reply', id, '-d', 'More.'],
+    ]) {
+      const answer = await squad.json<{ runIds: string[] }>(command);
+      expect(shapeOf(answer)).toEqual(started);
+      // A run that is still going would add a note to the diff of the next one in this folder.
+      await squad.run(['wait', ...answer.runIds]);
+    }
   });
 
   test('context', async () => {
@@ -351,7 +366,11 @@ describe('--json of', () => {
     const item = { number: 'number', title: 'string', done: 'boolean', issue: 'string', owner: 'string' };
     expect(await inTeam('backlog')).toEqual({
       groups: [
-        { title: 'string', items: [{ ...item, priority: 'string', notes: 'string' }], text: 'string' },
+        {
+          title: 'string',
+          items: [{ ...item, priority: 'string', notes: 'string', key: 'string', run: 'null' }],
+          text: 'string',
+        },
       ],
       notes: [],
       revision: 'string',

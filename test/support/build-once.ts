@@ -34,7 +34,8 @@ export function setup(): (() => Promise<void>) | undefined {
   if (changedAt(HUB_CODE) < changedAt(join(ROOT, 'dist', 'hub-main.cjs'))) return compileHub();
 }
 
-const isBuilt = (): boolean =>
+/** Whether `dist` is made from the current source. */
+export const isBuilt = (): boolean =>
   BUILT.every(name => existsSync(join(ROOT, name))) &&
   SOURCES.every(name => lastChange(join(ROOT, name)) < changedAt(STAMP));
 

@@ -5,7 +5,7 @@ import { BIN, type TestSquad, until } from './squad.ts';
 
 let screens = 0;
 
-/** `squad …` on a real terminal, by a tmux of which it knows nothing: what a person sees, and every byte the program wrote. */
+/** `squad …`, or another program, on a real terminal, by a tmux of which it knows nothing: what a person sees, and every byte the program wrote. */
 export class Screen {
   private readonly name = `squad-screen-${process.pid}-${screens++}`;
   private readonly squad: TestSquad;
@@ -23,17 +23,16 @@ export class Screen {
       columns = 100,
       rows = 40,
       env = {},
-      bin = BIN,
-    }: { columns?: number; rows?: number; env?: Record<string, string>; bin?: string } = {},
+      program = [process.execPath, BIN],
+    }: { columns?: number; rows?: number; env?: Record<string, string>; program?: string[] } = {},
   ): Screen {
     const screen = new Screen(squad);
     // The pane is held back until its bytes are recorded from the first one on, and kept open after the end.
     const gate = join(squad.root, `${screen.name}.gate`);
     const outside = ['env', '-u', 'TMUX', '-u', 'TMUX_PANE'];
-    const quoted = [...outside, process.execPath, bin, ...args].map(
-      word => `'${word.replaceAll("'", `'\\''`)}'`,
-    );
-    const command = `while [ ! -e '${gate}' ]; do sleep 0.02; done; ${quoted.join(' ')}; echo "[exit $?]"; exec sleep 600`;
+    const quoted = [...outside, ...program, ...args].map(word => `'${word.replaceAll("'", `'\\''`)}'`);
+    // The trap keeps the shell, but not the program, from ending at Ctrl-C.
+    const command = `trap : INT; while [ ! -e '${gate}' ]; do sleep 0.02; done; ${quoted.join(' ')}; echo "[exit $?]"; exec sleep 600`;
     const set = Object.entries({ ...squad.env, ...env }).flatMap(([name, value]) => [
       '-e',
       `${name}=${value}`,

@@ -269,7 +269,7 @@ export function ended(child: ChildProcess): Promise<Ran> {
 export async function until<T>(
   what: string,
   look: () => T | Promise<T>,
-  patienceMs = 30_000,
+  patienceMs = 60_000,
 ): Promise<Exclude<T, null | undefined | false>> {
   const since = Date.now();
   for (let now = since; now < since + patienceMs; now = Date.now()) {

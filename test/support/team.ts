@@ -199,7 +199,13 @@ const DOCUMENT = `Document the retry option${script(
     'run git status --short',
     'usage 5200 640 4100 0.04',
   ],
-  'report The guide has a section on retries.',
+  ...[
+    'report The guide has a section on retries.',
+    '| ',
+    '| - `README.md:3`: **Retries**, with the number of attempts',
+    '| - nothing else changed',
+  ],
+  ...['| ', '| ~~~ts', '| await upload(file, { retries: 3 });', '| ~~~'],
 )}`;
 
 const FILES: Record<string, string> = {

@@ -81,7 +81,7 @@ export async function startAndWait(client: Client, args: Record<string, unknown>
   return until('the squad is over', async () => {
     const squad = await strictCall<Squad>(client, 'get_result', {
       squad_id: started.squadId,
-      wait_seconds: 30,
+      wait_seconds: 90,
     });
     return squad.status === 'running' ? null : squad;
   });

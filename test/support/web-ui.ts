@@ -165,7 +165,9 @@ export async function startRun(
 /** Violations that axe rates as serious or critical. */
 export async function seriousFindings(page: Page, rules?: string[]): Promise<string[]> {
   // Legacy mode opens no extra page: there are no frames to check. Only violations are needed.
-  const axe = new AxeBuilder({ page }).setLegacyMode().options({ resultTypes: ['violations'] });
+  const axe = new AxeBuilder({ page })
+    .setLegacyMode()
+    .options({ resultTypes: ['violations'], ...(!rules && { rules: { 'target-size': { enabled: true } } }) });
   const { violations } = await (rules ? axe.withRules(rules) : axe).analyze();
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')

@@ -19,6 +19,8 @@ const focusedRun = (page: Page) =>
   page.evaluate(() => document.activeElement?.closest<HTMLElement>('[data-run]')?.dataset.run ?? null);
 
 test('an open run shows a reviewer as soon as there is one, and words to send it back outlive the dialog', async () => {
+  // The agent looks at a file of the test.
+  await squad.set('sandbox.default', 'off');
   const start = join(squad.root, 'go on');
   const run = await startRun(squad, 'Add a retry', [
     `run while [ ! -e '${start}' ]; do sleep 0.1; done`,
@@ -152,6 +154,7 @@ describe('one of several workspaces', () => {
     expect(await picker.inputValue()).toBe(fresh);
     await page.setViewportSize({ width: 360, height: 800 });
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+    await page.setViewportSize({ width: 1280, height: 800 });
     await picker.selectOption('all workspaces');
     await page.getByRole('heading', { name: 'Today', exact: true }).waitFor();
     await chips.getByRole('link', { name: 'needs you 1', exact: true }).waitFor();

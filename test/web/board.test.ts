@@ -1,5 +1,6 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { finishedRun } from '../../bench/sample-runs.ts';
@@ -13,7 +14,7 @@ const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
 
 beforeAll(async () => {
   mkdirSync(squad.home, { recursive: true });
-  const store = await openStore({ file: join(squad.home, 'squad.db'), version: 'test' });
+  const store = await openStore({ database: join(squad.home, 'squad.db'), version: 'test' });
   const day = 24 * 3_600_000;
   for (let at = 0; at < OLD_RUNS; at++)
     for (const change of finishedRun(squad.workspace, Date.now() - 2 * day - at * 60_000))
@@ -67,11 +68,11 @@ test('runs are in the order of who needs somebody, then who failed, works, waits
 
 test('more than fifty are leafed through, and none is shown twice', async () => {
   const page = await webUi.open('/');
-  for (const many of [50, 100, OLD_RUNS + 4]) {
-    await expect.poll(async () => new Set(await ids(page)).size).toBe(many);
-    expect((await ids(page)).length).toBe(many);
-    if (many < OLD_RUNS) await page.getByRole('button', { name: 'show more', disabled: false }).click();
-  }
+  await expect.poll(async () => new Set(await ids(page)).size).toBe(50);
+  await page.locator('.board > li').last().scrollIntoViewIfNeeded();
+  await page.keyboard.press('End');
+  await expect.poll(async () => new Set(await ids(page)).size).toBe(OLD_RUNS + 4);
+  expect((await ids(page)).length).toBe(OLD_RUNS + 4);
   await page.getByRole('button', { name: 'show more' }).waitFor({ state: 'detached' });
 });
 
@@ -110,6 +111,53 @@ test('a run that changes goes to its new place, but not while somebody is in the
 });
 
 test('of a folder where nothing ran, that is said', async () => {
+  webUi.expectErrors(/4\d\d/);
   const page = await webUi.open('/?w=%2Fno%2Fsuch%2Ffolder');
-  await page.getByText('No runs match this filter').waitFor();
+  await page.getByText('No runs in this project yet').waitFor();
+  await page.getByText('does not exist').first().waitFor();
+});
+
+test('the counts follow the words of the filter, and fit at every width', async () => {
+  const page = await webUi.open('/?q=database');
+  const chips = page.getByRole('navigation', { name: 'Runs, sorted by what needs you' });
+  await chips.getByRole('link', { name: 'all 1', exact: true }).waitFor();
+  await page.goto(`${webUi.origin}/`);
+  await chips.getByRole('link', { name: `all ${OLD_RUNS + 4}`, exact: true }).waitFor();
+  for (const width of [1440, 1280, 1024, 768]) {
+    await page.setViewportSize({ width, height: 800 });
+    expect(await chips.evaluate(box => box.scrollWidth - box.clientWidth), `${width}`).toBeLessThanOrEqual(0);
+  }
+});
+
+test('the column of roles looks the same after another view was open', async () => {
+  const page = await webUi.open('/');
+  const look = () =>
+    page
+      .locator('.board .run-role')
+      .first()
+      .evaluate(role => {
+        const { color, fontWeight } = getComputedStyle(role);
+        return { color, fontWeight };
+      });
+  const before = await look();
+  await page.locator(`[data-run=${runs.failed}] .run-title`).click();
+  await page.locator('.run-head h1').waitFor();
+  await page.goBack();
+  await page.locator('.board .run-role').first().waitFor();
+  expect(await look()).toEqual(before);
+});
+
+test('a row names its workspace once there are several, and a number key answers its question', async () => {
+  const other = mkdtempSync(join(tmpdir(), 'squad-elsewhere-'));
+  await squad.json(['run', 'coder', 'Say hello', '--detach', '--workspace', other]);
+  const page = await webUi.open('/');
+  const row = page.locator(`[data-run=${runs.asks}]`);
+  await row.locator('.run-place', { hasText: basename(squad.workspace) }).waitFor();
+  // A question that has just appeared accepts no answer.
+  await row.getByRole('button', { name: 'postgres', disabled: false }).waitFor();
+  await row.locator('.run-title').focus();
+  await page.keyboard.press('2');
+  await row.getByText('done', { exact: true }).waitFor();
+  const { items } = await askHub<{ items: { answer: string }[] }>(squad, 'list_inbox', { state: 'settled' });
+  expect(items[0]?.answer).toBe('postgres');
 });

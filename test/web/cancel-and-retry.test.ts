@@ -36,7 +36,7 @@ test('a failed run says what failed, how it ended, its last words, and is starte
   await squad.run(['wait', run]);
   const page = await webUi.open(`/r/${run}`);
   const failure = page.locator('.failure');
-  for (const words of ['no room left', 'exit 1', 'error: the disk <b>is</b> full', `squad retry ${run}`])
+  for (const words of ['no room left', 'exit 1', 'error: the disk <b>is</b> full', 'as a new run'])
     await failure.getByText(words).first().waitFor();
   await page.keyboard.press('r');
   const dialog = page.getByRole('dialog');

@@ -97,6 +97,7 @@ test('a colour in a question is a picture wherever it is asked, and stays one', 
   }
   await answer(id, 'no');
   const after = await webUi.open(`/r/${run}`);
+  await after.locator('.steps-fold summary').click();
   await after.locator('main').getByText('Now ␛[31m?').first().waitFor();
 });
 

@@ -1,16 +1,19 @@
 import { beforeAll, expect, test } from 'vitest';
 import { askHub } from '../support/ask-hub.ts';
 import { GitSquad } from '../support/git-squad.ts';
-import { startRun, useWebUi } from '../support/web-ui.ts';
+import { seriousFindings, startRun, useWebUi } from '../support/web-ui.ts';
 
 const LINES = 100_000;
 const squad = new GitSquad({ coder: '---\ntype: coding\nisolation: worktree\n---\nYou code.' });
 const webUi = useWebUi(squad);
 let small: string;
 let large: string;
+let words: string;
+let many: string;
 
 beforeAll(async () => {
   squad.write('src/old.ts', 'one\ntwo\nthree\n');
+  squad.write('src/words.ts', 'const limit = one(two, three);\n');
   squad.git('add', '-A');
   squad.git('commit', '-qm', 'Second');
   small = await startRun(squad, 'Change a little', [
@@ -20,7 +23,14 @@ beforeAll(async () => {
   // 5 MB of diff.
   const lines = `awk 'BEGIN{for(i=1;i<=${LINES};i++)printf "%06d generated line that is fifty characters long\\n",i}'`;
   large = await startRun(squad, 'Change a lot', [`run ${lines} > generated.txt`, 'report done']);
-  await squad.run(['wait', small, large]);
+  words = await startRun(squad, 'Change a word', [
+    ...['write src/words.ts', '| const limit = one(two, five);', 'report done'],
+  ]);
+  many = await startRun(squad, 'Change many', [
+    'run mkdir many && cd many && seq 10000 | split -l 1 -a 4 - f && echo x > "$(printf \'a\\342\\200\\256gnp.sh\')"',
+    'report done',
+  ]);
+  await squad.run(['wait', small, large, words, many]);
 });
 
 test('comments on lines of an ended run go back to its agent, once', { tags: ['D9'] }, async () => {
@@ -89,6 +99,52 @@ test('they open at the line of the address', async () => {
   await page.locator('.diff-row.is-target', { hasText: 'second' }).waitFor();
 });
 
+test('files are filtered, marked as viewed until they change, and shown side by side', async () => {
+  const page = await webUi.open(`/r/${small}/changes`);
+  const list = page.getByRole('navigation', { name: 'Changed files' });
+  await list.getByText('0 of 2 files viewed').waitFor();
+  await page.getByLabel('Filter files').fill('new');
+  await expect.poll(() => page.locator('.diff-file').count()).toBe(1);
+  await page.getByLabel('Filter files').press('Escape');
+  await expect.poll(() => page.locator('.diff-file').count()).toBe(2);
+  await page.locator('.diff-row', { hasText: 'zwei' }).focus();
+  await page.keyboard.press('v');
+  await list.getByText('1 of 2 files viewed').waitFor();
+  await page.reload();
+  await list.getByText('1 of 2 files viewed').waitFor();
+  expect(await page.locator('.diff-row', { hasText: 'zwei' }).count()).toBe(0);
+  await page.locator('.diff-file', { hasText: 'src/old.ts' }).getByLabel('viewed').uncheck();
+  await page.keyboard.press('u');
+  const pair = page.locator('.diff-pair', { hasText: 'zwei' });
+  expect(await pair.locator('.diff-row').allTextContents()).toEqual(['2+−two', '2++zwei']);
+  expect(await seriousFindings(page)).toEqual([]);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  expect(await seriousFindings(page, ['color-contrast'])).toEqual([]);
+  await page.setViewportSize({ width: 360, height: 740 });
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);
+});
+
+test('lines have syntax colours, and the words that changed are marked', async () => {
+  const page = await webUi.open(`/r/${words}/changes`);
+  await page.locator('.diff-row .hl-keyword', { hasText: 'const' }).first().waitFor();
+  await expect.poll(() => page.locator('.is-added .is-changed').allTextContents()).toEqual(['five']);
+  expect(await page.locator('.is-removed .is-changed').allTextContents()).toEqual(['three']);
+  const bar = page.getByRole('toolbar', { name: 'Decide on these changes' });
+  await bar.getByRole('button', { name: 'Merge' }).waitFor();
+  expect(await bar.evaluate(one => one.getBoundingClientRect().bottom <= innerHeight)).toBe(true);
+  await page.keyboard.press('i');
+  await page.getByRole('heading', { name: 'Merge' }).waitFor();
+});
+
+test('10,000 files open, are filtered, and their names hide nothing', async () => {
+  const page = await webUi.open(`/r/${many}/changes`);
+  await page.getByText('of 10001 files viewed').waitFor();
+  await page.getByLabel('Filter files').fill('fzzz');
+  await expect.poll(() => page.locator('.diff-file').count()).toBeLessThan(300);
+  await page.getByLabel('Filter files').fill('gnp');
+  await page.locator('.diff-file', { hasText: 'a<U+202E>gnp.sh' }).waitFor();
+});
+
 test('5 MB of them open, answer, and are not drawn all at once', async () => {
   const page = await webUi.open(`/r/${large}/changes`);
   await page.getByText('generated.txt').first().waitFor();
@@ -100,7 +156,7 @@ test('5 MB of them open, answer, and are not drawn all at once', async () => {
   await page.getByRole('button', { name: /^Show more lines/ }).click();
   await expect.poll(() => page.locator('.diff-row').count()).toBeGreaterThan(before);
   await page.getByRole('link', { name: 'Activity', exact: true }).click();
-  await page.locator('.step').first().waitFor();
+  await page.locator('.answer, .steps-fold').first().waitFor();
 });
 
 test('what its agent was started with is in its details, and in a terminal', async () => {

@@ -50,6 +50,41 @@ test('a view that fails to load offers a retry; without a hub it waits, and the 
   await other.getByRole('heading', { name: 'Cost' }).waitFor();
 });
 
+test('the empty page checks engine, roles and git, opens a folder, and starts the demo', async () => {
+  const page = await webUi.open('/');
+  const first = page.locator('.first-run');
+  await first.getByText('No runs yet').waitFor();
+  await first.getByLabel('Project folder').fill('relative');
+  await first.getByRole('button', { name: 'Open' }).click();
+  await first.getByRole('alert').waitFor();
+  await first.getByLabel('Project folder').fill(squad.workspace);
+  await first.getByRole('button', { name: 'Open' }).click();
+  await first.locator('.first-checks li', { hasText: 'Engine: scripted' }).waitFor();
+  await first.locator('.first-checks li', { hasText: 'coder' }).waitFor();
+  await first.locator('.first-checks li', { hasText: 'Not a git repository' }).waitFor();
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    expect(await seriousFindings(page)).toEqual([]);
+  }
+  await first.getByRole('button', { name: 'Start the demo' }).click();
+  await page.waitForURL(/\/s\/squad_/);
+  await page.getByRole('heading', { name: /Demo/ }).waitFor();
+  await page.getByText('One of two tests fails').first().waitFor();
+});
+
+describe('without an engine', () => {
+  const bare = new TestSquad({ PATH: '/usr/bin:/bin' });
+  const bareUi = useWebUi(bare);
+
+  test('the empty page says so before a task is typed', async () => {
+    const page = await bareUi.open(`/?w=${encodeURIComponent(bare.workspace)}`);
+    const engine = page.locator('.first-checks li').first();
+    await engine.getByText('missing').waitFor();
+    await engine.getByText('How to install one').click();
+    await engine.getByText('Claude Code').first().waitFor();
+  });
+});
+
 test.each(['/r/%', '/r/%E0%A4%A', '/s/%'])('an address that cannot be read says so: %s', async path => {
   const page = await webUi.blank();
   await webUi.enter(page, '/');

@@ -42,6 +42,8 @@ beforeAll(async () => {
     '.squad/decisions.md',
     `### 2026-02-01: Use ${HOSTILE}\n**By:** ${HOSTILE}\n**What:** ${HOSTILE}\n`,
   );
+  // Agents read a file of the test.
+  await squad.set('sandbox.default', 'off');
   const hidden = join(squad.root, 'hidden.txt');
   writeFileSync(hidden, `${WORDS}\n`);
   const feedback = asciiJson({
@@ -137,9 +139,10 @@ async function expectHarmless(page: Page): Promise<void> {
 
 const PLACES: [string, () => string, string][] = [
   ['the list of runs', () => '/', '.board > li >> nth=2'],
+  ['the board', () => '/?view=board', '.card >> nth=2'],
   ['the inbox', () => '/inbox', '.ask'],
   ['the squad', () => `/s/${squadId}`, '.squad-page'],
-  ['what it did', () => `/r/${runs.coder}/activity`, '.step >> nth=3'],
+  ['what it did', () => `/r/${runs.coder}/activity`, '.answer'],
   ['what it wrote', () => `/r/${runs.coder}/output`, '.out-line >> nth=2'],
   ['what it wrote, as it was', () => `/r/${runs.coder}/output?raw=1&turn=1`, '.out-line >> nth=2'],
   ['what it wrote on stderr', () => `/r/${runs.coder}/output?turn=1&stream=stderr`, '.out-line'],
@@ -149,6 +152,7 @@ const PLACES: [string, () => string, string][] = [
   ['a failure', () => `/r/${runs.failed}/activity`, '.failure pre'],
   ['a question', () => `/r/${runs.asks}/activity`, '.open-question'],
   ['reviews', () => '/reviews', '.reviews td'],
+  ['the merge desk', () => '/merge', '.merge'],
   ['the backlog', () => '/backlog', '.backlog-item'],
   ['decisions', () => '/decisions', '.decision-list li >> nth=1'],
   ['decisions that were looked for', () => '/decisions?search=red', '.decision-list li'],

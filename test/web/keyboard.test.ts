@@ -115,6 +115,7 @@ test('two keys in a row go to each view', async () => {
   for (const [key, path, heading] of [
     ['i', '/inbox', 'Waiting for you'],
     ['v', '/reviews', 'Reviews'],
+    ['m', '/merge', 'Merge'],
     ['b', '/backlog', 'Backlog'],
     ['d', '/decisions', 'Decisions'],
     ['c', '/cost', 'Cost'],

@@ -24,7 +24,7 @@ test('the web UI stays readable when its hub is killed; with the next hub it sho
   const board = await webUi.open('/');
   await board.locator(`[data-run=${run}]`).getByText('running', { exact: true }).waitFor();
   const page = await webUi.open(`/r/${run}/output`);
-  await page.getByText('line-20 of it').waitFor();
+  await page.locator('.out-line', { hasText: 'line-20 of it' }).waitFor();
 
   const pid = await squad.hubPid();
   process.kill(pid, 'SIGKILL');
@@ -33,7 +33,7 @@ test('the web UI stays readable when its hub is killed; with the next hub it sho
     await one.locator('.banner').waitFor();
     await one.locator('.connection', { hasText: /reconnecting|offline/ }).waitFor();
   }
-  await page.getByText('line-20 of it').waitFor();
+  await page.locator('.out-line', { hasText: 'line-20 of it' }).waitFor();
   await page.setViewportSize({ width: 360, height: 640 });
   await until('the end of the run can be scrolled above the banner', () =>
     page.evaluate(() => {
@@ -55,13 +55,13 @@ test('the web UI stays readable when its hub is killed; with the next hub it sho
     const banner = one.locator('.banner', { hasText: 'The hub that served this page has stopped' });
     await banner.getByText('squad open').waitFor();
   }
-  await page.getByText('line-20 of it').waitFor();
+  await page.locator('.out-line', { hasText: 'line-20 of it' }).waitFor();
   await webUi.enter(board, '/');
   await webUi.enter(page, `/r/${run}/output`);
   for (const one of [page, board]) await one.locator('.connection.live').waitFor();
-  await page.getByText('line-40 of it').waitFor();
+  await page.locator('.out-line', { hasText: 'line-40 of it' }).waitFor();
   writeFileSync(join(squad.workspace, 'hub-is-back'), '');
-  await page.getByText('line-60 of it').waitFor();
+  await page.locator('.out-line', { hasText: 'line-60 of it' }).waitFor();
   const lines = await page.locator('.out-line').allTextContents();
   const numbers = lines.flatMap(text => /line-(\d+) of it/.exec(text)?.[1] ?? []).map(Number);
   expect(numbers).toEqual(Array.from({ length: 60 }, (_, at) => at + 1));

@@ -161,7 +161,10 @@ test('unsent comments are mentioned before the round is approved, and go along w
   await dialog.getByText(/approving does not send it/).waitFor();
   await page.keyboard.press('Escape');
   await page.goto(`${webUi.origin}/r/${run}/changes`);
-  await page.getByRole('button', { name: /^Send back/ }).click();
+  await page
+    .locator('.decision-bar')
+    .getByRole('button', { name: /^Send back/ })
+    .click();
   await dialog.getByLabel('Include 1 comment not sent yet').waitFor();
   await dialog.getByText(`squad comment ${run} src/retry.ts:1 'Three times'`).waitFor();
   await dialog.getByRole('button', { name: 'Send back' }).click();

@@ -81,9 +81,13 @@ test('a worker left at the address of the port is gone once the browser has aske
   squatter = null;
 
   await webUi.restart();
-  // The worker answers this one, but asking for it makes the browser ask the hub whether the worker has changed.
-  await page.goto(`http://127.0.0.1:${port}/`);
-  await page.waitForFunction(async () => (await navigator.serviceWorker.getRegistrations()).length === 0);
+  // The worker answers this page, but opening it makes the browser ask the hub whether the worker has changed. The
+  // browser asks once for each opening, and gives up if the machine is too busy to answer.
+  const workers = async () => {
+    await page.goto(`http://127.0.0.1:${port}/`);
+    return page.evaluate(async () => (await navigator.serviceWorker.getRegistrations()).length);
+  };
+  await expect.poll(workers, { interval: 2_000, timeout: 60_000 }).toBe(0);
   await page.goto(`http://127.0.0.1:${port}/`);
   await page.getByText('To open the web UI, run `squad open`.').waitFor();
   expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage, ...localStorage }))).toBe('{}');

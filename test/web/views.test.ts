@@ -11,6 +11,7 @@ beforeAll(async () => {
 
 const VIEWS: [string, () => string, string][] = [
   ['the list of runs', () => '/', '.board > li >> nth=5'],
+  ['the board', () => '/?view=board', '.card >> nth=5'],
   ['the inbox', () => '/inbox', '.ask >> nth=1'],
   ['a squad', () => `/s/${team.squadId}`, '.squad-columns'],
   ['the activity of a run', () => `/r/${team.coder}/activity`, '.step >> nth=3'],
@@ -21,6 +22,7 @@ const VIEWS: [string, () => string, string][] = [
   ['a run that failed', () => `/r/${team.failed}`, '.failure pre'],
   ['a run that asks', () => `/r/${team.asks}`, '.open-question'],
   ['reviews', () => '/reviews', '.open-review'],
+  ['the merge desk', () => '/merge', '.merge tbody tr'],
   ['the backlog', () => '/backlog', '.backlog-item'],
   ['decisions', () => '/decisions', '.decision-list li'],
   ['cost', () => '/cost', '.cost table, .cost svg'],
@@ -68,6 +70,20 @@ test('light and dark are two looks', { tags: ['B7'] }, async () => {
   const light = await look();
   await page.emulateMedia({ colorScheme: 'dark' });
   expect(await look()).not.toBe(light);
+});
+
+test('a chosen theme stays after a reload, whatever the system has', async () => {
+  const page = await webUi.open('/settings', { theme: 'light' });
+  const look = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+  const light = await look();
+  await page.getByLabel('Theme').selectOption('dark');
+  const dark = await look();
+  expect(dark).not.toBe(light);
+  await page.reload();
+  await page.getByLabel('Theme').waitFor();
+  expect(await look()).toBe(dark);
+  await page.getByLabel('Theme').selectOption('system');
+  expect(await look()).toBe(light);
 });
 
 /** Elements that make the whole page scroll sideways. */

@@ -45,13 +45,13 @@ function withoutColours(text: string): string {
   return parser.open.map(span => span.text).join('');
 }
 
-/** Default page sizes. */
+/** Default page sizes of lists. */
 const EVENTS = 200;
 const BYTES = 256 * 1024;
 
 type OutputOf = { run: string; turn?: number | undefined; stream?: 'stdout' | 'stderr' | undefined };
 
-/** Answers requests from a saved run. Undefined: the file does not have the answer. */
+/** Answers requests from a saved run. Undefined if the file does not have the answer. */
 export function answersOf(saved: SavedRun): (name: string, input: object) => unknown {
   const read = new Map<SavedRun['outputs'][number], SavedOutput>();
   const shown = saved.answers.find(({ name }) => name === 'show_run')?.answer as Output<'show_run'>;

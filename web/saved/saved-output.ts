@@ -10,9 +10,9 @@ const isInside = (byte: number | undefined): boolean => byte !== undefined && (b
 export interface Range {
   offset: number;
   limit: number;
-  /** True: no partial lines at the edges, unless a part of one line is all there is. */
+  /** True to leave out partial lines at the edges, unless a part of one line is all there is. */
   isWholeLines: boolean;
-  /** True: readable text instead of an engine's JSON event lines. */
+  /** True to show readable text instead of an engine's JSON event lines. */
   isReadable: boolean;
 }
 

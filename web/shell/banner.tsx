@@ -44,12 +44,13 @@ export function Banner() {
         </span>
       ) : connection.value === 'reconnecting' ? (
         <span>
-          <strong>Connection lost, reconnecting.</strong> The data shown is from <Ago at={since} />. Running
-          agents continue.
+          <strong>Connection lost, reconnecting.</strong> The data shown is from <Ago at={since} />. If the
+          hub was killed, this brings it back: <Command text="squad open" />
         </span>
       ) : (
         <span>
-          <strong>The hub does not answer.</strong> The data shown is from <Ago at={since} />. To start it:{' '}
+          <strong>The hub does not answer.</strong> The data shown is from <Ago at={since} />. Agents keep
+          working until they need the hub: their questions fail without it. To bring it back:{' '}
           <Command text="squad open" />
         </span>
       )}

@@ -1,4 +1,4 @@
-/** Checks a folder before the request to the hub; null: no error found here. */
+/** Checks a folder before the request to the hub. Null if no error was found. */
 export function folderError(folder: string): string | null {
   if (folder === '') return 'Enter the absolute path of a project folder.';
   if (/^(\/|[A-Za-z]:[\\/]|\\\\)/.test(folder)) return null;

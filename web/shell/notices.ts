@@ -21,7 +21,7 @@ export function askNotice(item: Pick<InboxItem, 'id' | 'question'>, run: Known):
   };
 }
 
-/** Notification for a run that failed or needs a decision; null for other events. */
+/** Notification for a run that failed or needs a decision. Null for other events. */
 export function failureNotice({ runId, body }: Pick<Event, 'runId' | 'body'>, run: Known): Notice | null {
   if (runId === null || body.type !== 'run.ended' || !WANTED.includes(shownStatus(body))) return null;
   return {

@@ -5,12 +5,13 @@ import { AskFirst } from './ask-first.tsx';
 import { later } from './later.tsx';
 import { ReviewActionDialog } from './review-action.tsx';
 import { RunActionDialog } from './run-action.tsx';
+import type { StartedLike } from './start-command.ts';
 import { OverlayWait } from './view-wait.tsx';
 
 /** The palette is loaded soon after the first view, before a fast typist needs it. */
 const PRELOAD_MS = 500;
 
-type Open = { name: 'palette' | 'help'; keys: Binding[] } | { name: 'start' } | null;
+type Open = { name: 'palette' | 'help'; keys: Binding[] } | { name: 'start'; like?: StartedLike } | null;
 
 const open = signal<Open>(null);
 const close = () => {
@@ -26,8 +27,8 @@ export const openPalette = () => {
 const openHelp = () => {
   open.value = { name: 'help', keys: keysNow() };
 };
-export const openStart = () => {
-  open.value = { name: 'start' };
+export const openStart = (like?: StartedLike) => {
+  open.value = { name: 'start', like };
 };
 
 const Palette = later(() => import('./palette.tsx').then(m => m.Palette), OverlayWait);
@@ -43,7 +44,7 @@ export function Overlays() {
   useKeys([
     { key: 'ctrl+k', what: 'Commands, views and runs', run: openPalette },
     { key: '?', what: 'Keyboard shortcuts', run: openHelp },
-    { key: 'N', what: 'Start a run', run: openStart },
+    { key: 'N', what: 'Start a run', run: () => openStart() },
   ]);
   useEffect(() => {
     const timer = setTimeout(loadAll, PRELOAD_MS);
@@ -54,7 +55,7 @@ export function Overlays() {
     <>
       {now?.name === 'palette' && <Palette keys={now.keys} onClose={close} />}
       {now?.name === 'help' && <Help keys={now.keys} onClose={close} />}
-      {now?.name === 'start' && <StartRun onClose={close} />}
+      {now?.name === 'start' && <StartRun like={now.like} onClose={close} />}
       <RunActionDialog />
       <ReviewActionDialog />
       <AskFirst />

@@ -1,9 +1,9 @@
 export interface Entry {
-  /** Unique in the list. */
+  /** Id of the entry, unique in the list. */
   id: string;
   group: string;
   label: string;
-  /** Shown next to the label, and also searched. */
+  /** Text that is shown next to the label, and also searched. */
   hint?: string;
   key?: string;
   run(): void;

@@ -2,14 +2,14 @@ import { expect, test } from 'vitest';
 import { startCommand } from './start-command.ts';
 
 test('a task stays one argument, whatever is in it', () => {
-  expect(startCommand('coder', "Don't $(rm)", '/my project')).toBe(
+  expect(startCommand([{ roleId: 'coder', task: "Don't $(rm)" }], '/my project')).toBe(
     `squad run coder 'Don'\\''t $(rm)' --workspace '/my project'`,
   );
 });
 
 test('what was chosen is an option each, and nothing else is', () => {
   expect(
-    startCommand('coder', 'Fix', '/p', {
+    startCommand([{ roleId: 'coder', task: 'Fix' }], '/p', {
       engine: 'claude',
       model: 'a b',
       permission: 'read',
@@ -18,5 +18,15 @@ test('what was chosen is an option each, and nothing else is', () => {
     }),
   ).toBe(
     "squad run coder Fix --workspace /p --engine claude --model 'a b' --permission read --budget 0.5 --worktree",
+  );
+});
+
+test('a squad is one command, with its name', () => {
+  const members = [
+    { roleId: 'coder', task: 'Fix it' },
+    { roleId: 'tester', task: 'Break it' },
+  ];
+  expect(startCommand(members, '/p', {}, 'Night shift')).toBe(
+    "squad run coder 'Fix it' tester 'Break it' --workspace /p --name 'Night shift'",
   );
 });

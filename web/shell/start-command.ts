@@ -1,4 +1,5 @@
 import { shellWord } from '../../src/schema/shell-word.ts';
+
 /** Options of a run; missing ones come from the role and the project. */
 export interface StartChoices {
   engine?: string;
@@ -9,21 +10,38 @@ export interface StartChoices {
   isolation?: 'worktree';
 }
 
-/** The command that starts the same run, with every value quoted as one argument. */
+/** One agent of a squad. */
+export interface StartMember {
+  roleId: string;
+  task: string;
+  engine?: string;
+  budgetUsd?: number;
+  isolation?: 'worktree';
+  /** Key of the backlog item that the run works on. */
+  backlog?: string;
+  /** True if the user starts the item again although it was started before. */
+  isAgain?: boolean;
+}
+
+/** A squad to start again. */
+export interface StartedLike {
+  name: string;
+  folder: string;
+  members: StartMember[];
+}
+
+/** The command that starts the same runs, with every value quoted as one argument. */
 export function startCommand(
-  role: string,
-  task: string,
+  members: readonly StartMember[],
   folder: string,
   { engine, model, permission, sandbox, budgetUsd, isolation }: StartChoices = {},
+  name = '',
 ): string {
   return [
-    ...[
-      'squad run',
-      shellWord(role || 'coder'),
-      shellWord(task || 'Task'),
-      '--workspace',
-      shellWord(folder || '.'),
-    ],
+    'squad run',
+    ...members.flatMap(({ roleId, task }) => [shellWord(roleId || 'coder'), shellWord(task || 'Task')]),
+    ...['--workspace', shellWord(folder || '.')],
+    ...(name ? ['--name', shellWord(name)] : []),
     ...(engine ? ['--engine', shellWord(engine)] : []),
     ...(model ? ['--model', shellWord(model)] : []),
     ...(permission ? ['--permission', permission] : []),

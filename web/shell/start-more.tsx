@@ -1,39 +1,27 @@
 import { PERMISSION_TEXT, SANDBOX_TEXT } from '../../src/schema/permission-text.ts';
-import { useQuery } from '../state/query.ts';
 import type { StartChoices } from './start-command.ts';
+import { Engines } from './start-member.tsx';
 
 interface StartMoreProps {
   choices: StartChoices;
-  /** Folder of the run; null: none chosen yet. */
+  /** Folder of the run. Null if none is chosen yet. */
   workspace: string | null;
   onChange(choices: StartChoices): void;
 }
 
 /** Overrides of role and project settings for one run. */
 export function StartMore({ choices, workspace, onChange }: StartMoreProps) {
-  const { data } = useQuery('inspect_engines', workspace === null ? null : { look: false }, {
-    workspace: workspace ?? undefined,
-  });
   const set = (some: StartChoices) => onChange({ ...choices, ...some });
   return (
     <details class="start-more">
       <summary>Options: engine, model, permission, sandbox, budget, work tree</summary>
       <div class="start-grid">
-        <label>
-          Engine
-          <select
-            value={choices.engine ?? ''}
-            onChange={event => set({ engine: event.currentTarget.value || undefined })}
-          >
-            <option value="">default</option>
-            {data?.engines.map(({ id, name }) => (
-              <option key={id} value={id}>
-                {name}
-              </option>
-            ))}
-            <option value="scripted">scripted: a dry run without a model</option>
-          </select>
-        </label>
+        <Engines
+          label="Engine"
+          workspace={workspace}
+          value={choices.engine}
+          onChange={engine => set({ engine })}
+        />
         <label>
           Model
           <input

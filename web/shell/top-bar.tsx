@@ -15,9 +15,10 @@ import { openPalette } from './overlays.tsx';
 import { useSummary } from './summary.ts';
 
 export function TopBar() {
-  const { data } = useSummary();
+  const { path, query } = useLocation();
+  const { data } = useSummary(path === '/' ? { q: query.q, squad: query.squad } : {});
   return (
-    <header class="top">
+    <header class={`top ${path === '/' ? '' : 'is-elsewhere'}`}>
       <a class="logo" href="/" aria-label="Squad, all runs">
         Squad
       </a>
@@ -50,13 +51,13 @@ export function TopBar() {
   );
 }
 
-/** False without any runs; then the cost is not shown. */
+/** False without any runs. Then the cost is not shown. */
 const hasRuns = ({ counts }: Output<'list_board'>): boolean => Object.values(counts).some(count => count > 0);
 
 function FilterBox() {
   const { path, route } = useLocation();
   const [given, setQ] = useParam('q');
-  // Only on the list of runs: in other views `q` belongs to another search.
+  // Read only on the list of runs, because in other views `q` belongs to another search.
   const q = path === '/' ? given : null;
   const box = useRef<HTMLInputElement>(null);
   const [typed, setTyped] = useState(q ?? '');
@@ -99,7 +100,8 @@ function FilterBox() {
 function Chips({ counts, asking }: { counts: Partial<Record<Need, number>> | undefined; asking: number }) {
   const { path, query } = useLocation();
   const chosen = path === '/' ? (query.need ?? query.status ?? null) : undefined;
-  const href = (need: string | null) => withQuery('/', { ...(path === '/' && query), need, status: null });
+  const href = (need: string | null) =>
+    withQuery('/', { ...(path === '/' && query), need, status: null, ...(need !== null && { view: null }) });
   const all = counts && NEEDS.reduce((sum, need) => sum + (counts[need] ?? 0), 0);
   return (
     <nav class="chips" aria-label="Runs, sorted by what needs you">

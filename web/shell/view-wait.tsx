@@ -20,7 +20,7 @@ export function ViewWait({ hasFailed, retry }: WaitProps) {
   );
 }
 
-/** Shown until an overlay is loaded. */
+/** Placeholder that is shown until an overlay is loaded. */
 export function OverlayWait({ hasFailed, retry, onClose }: WaitProps) {
   if ((!hasFailed && !isStale()) || !onClose) return null;
   return (

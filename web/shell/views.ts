@@ -3,6 +3,7 @@ export const VIEWS = [
   { name: 'Runs', href: '/', key: 'g r' },
   { name: 'Inbox', href: '/inbox', key: 'g i' },
   { name: 'Reviews', href: '/reviews', key: 'g v' },
+  { name: 'Merge', href: '/merge', key: 'g m' },
   { name: 'Backlog', href: '/backlog', key: 'g b' },
   { name: 'Decisions', href: '/decisions', key: 'g d' },
   { name: 'Cost', href: '/cost', key: 'g c' },

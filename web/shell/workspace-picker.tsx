@@ -1,14 +1,19 @@
 import { useQuery } from '../state/query.ts';
 import { workspace } from '../state/workspace.ts';
 
-export function WorkspacePicker() {
+/** Workspaces with runs. Empty until they are loaded. */
+export function useWorkspaces() {
   const { data } = useQuery(
     'list_workspaces',
     {},
     { refreshOn: ({ events }) => events.some(({ body }) => body.type === 'squad.created') },
   );
+  return data?.workspaces ?? [];
+}
+
+export function WorkspacePicker() {
   const chosen = workspace.value;
-  const known = data?.workspaces ?? [];
+  const known = useWorkspaces();
   const shown =
     chosen === null || known.some(({ path }) => path === chosen)
       ? known

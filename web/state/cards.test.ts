@@ -1,5 +1,5 @@
 import { effect } from '@preact/signals';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { sampleCard } from '../testing/sample-card.ts';
 import { Cards } from './cards.ts';
 
@@ -31,13 +31,26 @@ test('the same card again draws nothing', () => {
   expect(draws).toBe(2);
 });
 
-test('runs nobody looks at are forgotten, the one that is shown stays', () => {
+test('runs that no view shows are dropped, shown ones stay', () => {
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  try {
+    const cards = new Cards();
+    const shown = cards.of('shown');
+    const stop = effect(() => void shown.value);
+    const early = cards.of('early');
+    for (let number = 0; number < 3000; number++) cards.tell([sampleCard({ id: `run ${number}` })]);
+    vi.runAllTimers();
+    expect(cards.of('shown')).toBe(shown);
+    expect(cards.of('early')).not.toBe(early);
+    stop();
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('a list may be longer than the number of unused cards that are kept', () => {
   const cards = new Cards();
-  const shown = cards.of('shown');
-  const stop = effect(() => void shown.value);
-  const early = cards.of('early');
-  for (let number = 0; number < 3000; number++) cards.tell([sampleCard({ id: `run ${number}` })]);
-  expect(cards.of('shown')).toBe(shown);
-  expect(cards.of('early')).not.toBe(early);
-  stop();
+  const many = Array.from({ length: 5000 }, (_, number) => sampleCard({ id: `run ${number}` }));
+  cards.see(many);
+  expect(many.filter(({ id }) => cards.of(id).peek() === undefined)).toEqual([]);
 });

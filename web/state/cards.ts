@@ -3,13 +3,15 @@ import type { RunCard } from '../../src/schema/run-card.ts';
 
 /** Above this number, cards of runs that no view shows are dropped. */
 const MAX_KEPT = 2_000;
+const FORGET_MS = 1_000;
 
-/** One signal per run, so that a change redraws one row. */
+/** Holds one signal per run, so that a change redraws only one row. */
 export class Cards {
   #signals = new Map<string, Signal<RunCard | undefined>>();
   /** Runs whose card came over the WebSocket; the response to an earlier request is older than that card. */
   #told = new Set<string>();
   #watched = new Set<string>();
+  #isForgetting = false;
 
   of(id: string): Signal<RunCard | undefined> {
     const known = this.#signals.get(id);
@@ -19,7 +21,7 @@ export class Cards {
       unwatched: () => void this.#watched.delete(id),
     });
     this.#signals.set(id, made);
-    this.#forget();
+    this.#forgetLater();
     return made;
   }
 
@@ -44,13 +46,18 @@ export class Cards {
     if (JSON.stringify(one.peek()) !== JSON.stringify(card)) one.value = card;
   }
 
-  #forget(): void {
-    if (this.#signals.size <= MAX_KEPT) return;
-    for (const id of this.#signals.keys()) {
-      if (this.#watched.has(id)) continue;
-      this.#signals.delete(id);
-      this.#told.delete(id);
-      return;
-    }
+  /** Drops cards after a delay, because a view starts to watch a card only after the card was written. */
+  #forgetLater(): void {
+    if (this.#signals.size <= MAX_KEPT || this.#isForgetting) return;
+    this.#isForgetting = true;
+    setTimeout(() => {
+      this.#isForgetting = false;
+      for (const id of this.#signals.keys()) {
+        if (this.#signals.size <= MAX_KEPT) return;
+        if (this.#watched.has(id)) continue;
+        this.#signals.delete(id);
+        this.#told.delete(id);
+      }
+    }, FORGET_MS);
   }
 }

@@ -15,5 +15,5 @@ onChanges(({ inbox }) => {
   items.value = new Map([...known].slice(-MAX_ITEMS));
 });
 
-/** The item if it was closed while the tab was open; undefined: still open, or unknown. */
+/** The item, if it was closed while the tab was open. Undefined if it is still open or unknown. */
 export const closedItem = (id: string): InboxItem | undefined => items.value.get(id);

@@ -7,7 +7,7 @@ export function savedDraft(what: string, storage: Pick<Storage, 'getItem'> = ses
   return storage.getItem(KEY + what);
 }
 
-/** An empty text removes the draft. */
+/** Saves a draft. An empty text removes it. */
 export function saveDraft(
   what: string,
   text: string,

@@ -1,7 +1,8 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 
 /**
- * What answers on our port: the hub of this token, a hub that says the session is over, another program, or nothing.
+ * Program that answers on our port: the hub of this token, a hub that says the session is over, another program, or
+ * nothing.
  */
 export type Answering = 'hub' | 'over' | 'stranger' | 'nobody';
 
@@ -13,11 +14,11 @@ let proving: Promise<Answering> | null = null;
 let wasProved = false;
 const waiting = new Set<() => void>();
 
-/** True: the last response came from another program. */
+/** True if the last response came from another program than the hub. */
 export const isStranger: ReadonlySignal<boolean> = strange;
-/** True: our hub has proved its identity, and the connection has not broken since. */
+/** True if the hub has proved its identity and the connection has not broken since. */
 export const isProved: ReadonlySignal<boolean> = proved;
-/** True when our hub has ever answered this tab. */
+/** True if the hub has ever answered this tab. */
 export const wasHub = (): boolean => wasProved;
 
 /**

@@ -10,7 +10,7 @@ export interface LineOptions {
   /** Returns the address for a new connection, with a new ticket. */
   address(): Promise<string>;
   onMessage(message: LiveMessage): void;
-  /** `isLeft`: the hub announced that it is stopping. */
+  /** Called when the connection breaks. `isLeft` is true if the hub announced that it is stopping. */
   onBroken(state: 'reconnecting' | 'offline', isLeft: boolean): void;
 }
 

@@ -27,7 +27,7 @@ const cards = new Cards();
 const listeners = new Set<(changes: Changes) => void>();
 const pending = new Pending();
 const outputs = new WatchedOutputs(message => line?.send(message));
-/** Items that arrive while the inbox is being requested; null: no request in progress. */
+/** Items that arrive while the inbox is being requested. Null if no request is in progress. */
 let duringAsk: InboxItem[] | null = null;
 let frame = 0;
 let latest: ReturnType<typeof setTimeout> | undefined;
@@ -35,10 +35,10 @@ let hub: string | null = null;
 let line: LiveLine | null = null;
 
 export const connection: ReadonlySignal<Connection> = state;
-/** True: the hub announced that it stops and has not come back; only the user starts it again. */
+/** True if the hub announced that it stops and has not come back. Only the user starts it again. */
 export const isHubStopped: ReadonlySignal<boolean> = stopped;
 export const lastSeq: ReadonlySignal<number> = seq;
-/** Open items, earliest deadline first. */
+/** Open inbox items, earliest deadline first. */
 export const inbox: ReadonlySignal<InboxItem[]> = items;
 /** False until the first response; before that an empty inbox means nothing. */
 export const isInboxKnown: ReadonlySignal<boolean> = isAsked;
@@ -58,7 +58,7 @@ export const watchOutput = (
   onGrew: (size: number, isOver: boolean, messages: number) => void,
 ): (() => void) => outputs.add(target, onGrew);
 
-/** Call once at startup. */
+/** Opens the live connection. Call this once at startup. */
 export function goLive(): void {
   if (saved) {
     state.value = 'offline';
@@ -107,7 +107,8 @@ function onMessage(message: LiveMessage): void {
 
 function onHello({ version, hubStartedAt, last }: LiveMessage & { type: 'hello' }): void {
   const now = `${version} ${hubStartedAt}`;
-  // Also on the first connection: data that was requested earlier may have changed before the connection was open.
+  // Data is also reset on the first connection, because data that was requested earlier may have changed before the
+  // connection was open.
   if (now !== hub) {
     hub = now;
     seq.value = last;

@@ -2,7 +2,10 @@ import { type ReadonlySignal, signal } from '@preact/signals';
 
 const STORAGE_KEY = 'squad-notifications';
 
-/** `none`: the browser does not support notifications. `blocked`: the user blocked them in the browser, and only there it can be changed. */
+/**
+ * `none`: the browser does not support notifications. `blocked`: the user blocked them in the browser, and can allow
+ * them only there.
+ */
 type NotificationState = 'none' | 'blocked' | 'off' | 'on';
 
 export interface Notice {
@@ -10,7 +13,7 @@ export interface Notice {
   tag: string;
   title: string;
   body: string;
-  /** Address that a click opens. */
+  /** Address that is opened by a click on the notification. */
   href: string;
 }
 

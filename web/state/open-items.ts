@@ -1,6 +1,6 @@
 import type { InboxItem } from '../../src/schema/inbox.ts';
 
-/** Open items of both lists; if an item is in both, its changed version. Earliest deadline first. */
+/** Open items of both lists, earliest deadline first. If an item is in both, the changed version counts. */
 export function openItems(known: readonly InboxItem[], changed: readonly InboxItem[]): InboxItem[] {
   const byId = new Map(known.map(item => [item.id, item]));
   for (const item of changed) byId.set(item.id, item);

@@ -7,7 +7,7 @@ export interface Changes {
   events: Event[];
   runs: RunCard[];
   inbox: InboxItem[];
-  /** True: anything may have changed, so all data must be requested again. */
+  /** True if anything may have changed, so that all data must be requested again. */
   isReset: boolean;
 }
 

@@ -8,7 +8,7 @@ export interface QueryState<T, E> {
 
 export interface Query<T, E> {
   state: Signal<QueryState<T, E>>;
-  /** Sends the query again; if it is in progress, once more after it. */
+  /** Sends the query again. If a query is in progress, the new one follows it. */
   reload(): void;
   /** Sends the query again, but at most once per pause. */
   reloadSoon(): void;
@@ -34,7 +34,7 @@ export class QueryCache<E> {
   /** Starts using a query. The returned function releases it. */
   use<T>(key: string, ask: (signal: AbortSignal) => Promise<T>): [Query<T, E>, () => void] {
     const used = (this.#entries.get(key) as Entry<T, E> | undefined) ?? newEntry<T, E>(ask);
-    // Moved to the end, because the least recently used query is dropped first.
+    // The query is moved to the end, because the least recently used query is dropped first.
     this.#entries.delete(key);
     this.#entries.set(key, used as Entry<unknown, E>);
     if (used.users++ === 0) used.reload();

@@ -25,7 +25,7 @@ onChanges(({ isReset }) => {
   if (isReset) cache.reloadAll(isOld);
 });
 
-/** With a null input nothing is queried. */
+/** Queries the hub and keeps the result up to date. With a null input nothing is queried. */
 export function useQuery<N extends RoutedName>(
   name: N,
   input: Input<N> | null,

@@ -4,7 +4,7 @@ import { isProved, whoAnswers } from './hub-proof.ts';
 const KEPT = 'squad-token';
 const CHANNEL = 'squad-token';
 
-/** Token of the browser session, which ends with the hub process that opened it. Null: not signed in. */
+/** Token of the browser session, which ends with the hub process that opened it. Null if the user is not signed in. */
 export const token = signal<string | null>(null);
 
 /**
@@ -26,14 +26,14 @@ export async function findToken(): Promise<void> {
   token.value ??= given ?? sessionStorage.getItem(KEPT);
   if (token.value === null) channel.postMessage({ ask: true });
   addEventListener('beforeunload', leave);
-  // A token found after a reload is kept until the first proof; otherwise a second reload would find none.
+  // A token found after a reload is kept until the first proof. Otherwise a second reload would find none.
   if (token.value === null) effect(keep);
   else void whoAnswers(token.value).finally(() => effect(keep));
 }
 
 /**
- * Stored only while the hub is verified: another program on the port could serve the page of a reload and read the
- * token.
+ * Stores the token only while the hub is verified. Another program on the port could serve the page after a reload and
+ * read the token.
  */
 function keep(): void {
   if (token.value !== null && isProved.value) sessionStorage.setItem(KEPT, token.value);
@@ -52,7 +52,10 @@ function leave(): void {
   }, LEAVE_MS);
 }
 
-/** Null: the key was used or has expired. The browser history keeps the key, so it works only once. */
+/**
+ * Exchanges the key for a token. Null if the key was used or has expired. The browser history keeps the key, so it
+ * works only once.
+ */
 async function tokenFor(key: string): Promise<string | null> {
   const answer = await fetch('/api/session', {
     method: 'POST',

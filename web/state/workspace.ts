@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { withQuery } from './url-state.ts';
 
-/** Absolute path of the chosen workspace; null: all workspaces. It is `?w=` in the address. */
+/** Absolute path of the chosen workspace. Null for all workspaces. It is `?w=` in the address. */
 export const workspace = signal<string | null>(
   globalThis.location ? new URLSearchParams(location.search).get('w') : null,
 );

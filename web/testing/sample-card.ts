@@ -1,6 +1,6 @@
 import type { RunCard } from '../../src/schema/run-card.ts';
 
-/** A running run, with the given differences. */
+/** Card of a running run. `different` overrides its fields. */
 export function sampleCard(different: { id: string } & Partial<Omit<RunCard, 'id'>>): RunCard {
   const id = different.id as RunCard['id'];
   return {
@@ -15,7 +15,9 @@ export function sampleCard(different: { id: string } & Partial<Omit<RunCard, 'id
     title: 'A task',
     workspace: '/project',
     branch: null,
+    branchState: null,
     sandbox: 'off',
+    machine: null,
     status: 'running',
     need: 'running',
     asks: 0,

@@ -67,7 +67,7 @@ function themeColour(code: number): Partial<AnsiStyle> {
 function extendedColour(rest: number[], hasSpace: boolean): { colour: string | null; used: number } {
   if (rest[0] === 5) return { colour: indexed(rest[1] ?? -1), used: 2 };
   if (rest[0] !== 2) return { colour: null, used: 0 };
-  // With colons, a colour space may come before the values.
+  // In the form with colons, a colour space may come before the colour values.
   const parts = hasSpace ? rest.slice(2, 5) : rest.slice(1, 4);
   const isColour = parts.length === 3 && parts.every(part => part >= 0 && part <= 255);
   return { colour: isColour ? hex(parts) : null, used: 4 };

@@ -44,7 +44,7 @@ export class AnsiParser {
     });
   }
 
-  /** The unfinished last line; empty if there is none. */
+  /** The unfinished last line. Empty if there is none. */
   get open(): AnsiLine {
     return spansOf(this.#raw, this.#look).line;
   }

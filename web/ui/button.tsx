@@ -5,7 +5,7 @@ import { Icon, type IconName } from './icon.tsx';
 export interface ButtonProps {
   children: ComponentChildren;
   onClick(): void;
-  /** Why the button is disabled; null: it is enabled. */
+  /** Why the button is disabled. Null if it is enabled. */
   why?: string | null;
   /** The key that triggers the button, shown in it. */
   keyName?: string;
@@ -19,7 +19,7 @@ export interface ButtonProps {
 /** A disabled button can still be focused, so that its reason can be read. */
 export function Button(props: ButtonProps) {
   const { children, onClick, why = null, keyName, tone = 'plain', icon, label, isPressed } = props;
-  // Made visible, because labels and reasons contain text of agents.
+  // Hidden characters are made visible, because labels and reasons contain text of agents.
   const name = label && why ? `${label}: ${why}` : label;
   return (
     <button

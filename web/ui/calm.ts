@@ -11,7 +11,7 @@ export function noteMove(): void {
 
 /**
  * Why an answer is not accepted yet: the item under the pointer or behind a key has just changed, so a press is
- * probably meant for the previous one. Null: it is accepted.
+ * probably meant for the previous one. Null if it is accepted.
  */
 export function useJustAppeared(id: string): string | null {
   const place = `${id} ${moves.value}`;
@@ -20,5 +20,5 @@ export function useJustAppeared(id: string): string | null {
     const timer = setTimeout(() => setCalm(place), CALM_MS);
     return () => clearTimeout(timer);
   }, [place]);
-  return calm === place ? null : 'This has just appeared';
+  return calm === place ? null : 'This question appeared just now. Try again in a moment.';
 }

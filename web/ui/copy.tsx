@@ -8,7 +8,7 @@ export interface CopyProps {
   text: string;
   /** Name of the copied text: `run id`, `command`. */
   label: string;
-  /** True: the text is shown in the button. */
+  /** True if the text is shown in the button. */
   isShown?: boolean;
 }
 

@@ -35,11 +35,11 @@ export function Dialog({ title, onClose, children }: DialogProps) {
 
 export interface ConfirmProps {
   title: string;
-  /** Effect of the action. */
+  /** Effect of the action, shown to the user. */
   effect: string;
-  /** Terminal command that does the same. */
+  /** Terminal command that does the same. Null if there is none. */
   command: string | null;
-  /** Label of the button. */
+  /** Label of the button that confirms. */
   yes: string;
   tone?: 'main' | 'danger';
   /** The dialog stays open until the promise resolves, and shows its error if it rejects. */

@@ -31,7 +31,7 @@ export function shownCount(count: number): string {
   return `${short(count / 1_000_000)}M`;
 }
 
-/** Two decimals, or four for amounts below one cent. */
+/** Formats money with two decimals, or four for amounts below one cent. */
 export function shownMoney(usd: number): string {
   if (usd === 0) return '$0';
   if (usd < 0.0001) return '<$0.0001';

@@ -1,11 +1,11 @@
-import type { Need, RunCard } from '../../src/schema/run-card.ts';
+import type { BranchState, Need, RunCard } from '../../src/schema/run-card.ts';
 import { isAtReviewLimit, type ShownStatus } from '../../src/schema/shown-status.ts';
 import type { IconName } from './icon.tsx';
 
 export interface StatusStyle {
   word: string;
   icon: IconName;
-  /** One of the colours of tokens.css. */
+  /** Name of a colour in tokens.css. */
   tone: 'ask' | 'bad' | 'busy' | 'calm' | 'good' | 'off';
 }
 
@@ -28,11 +28,22 @@ const QUIET_LABELS = {
   silent: 'silent',
   stalled: 'stalled',
   dead: 'dead',
+  away: 'away',
 } as const;
 
 export const statusStyle = (status: ShownStatus): StatusStyle => OF_STATUS[status];
 
-export type ShownCard = Pick<RunCard, 'need' | 'status' | 'error' | 'isStopping' | 'quiet'>;
+const OF_BRANCH: Record<BranchState, StatusStyle> = {
+  ready: { word: 'ready to merge', icon: 'merge', tone: 'busy' },
+  merged: { word: 'merged', icon: 'merge', tone: 'good' },
+};
+
+export const branchStyle = (state: BranchState): StatusStyle => OF_BRANCH[state];
+
+export type ShownCard = Pick<RunCard, 'need' | 'status' | 'error' | 'isStopping' | 'quiet'> & {
+  /** Absent in cards of runs that an older version saved to a file. */
+  branchState?: RunCard['branchState'];
+};
 
 /** The most important fact about a run: it needs the user, then stopping or stalled, then its status. */
 export function cardStyle(card: ShownCard): StatusStyle {
@@ -42,6 +53,7 @@ export function cardStyle(card: ShownCard): StatusStyle {
   if (card.isStopping) return { word: 'stopping', icon: 'stop', tone: 'off' };
   if (card.quiet && card.status === 'running')
     return { word: QUIET_LABELS[card.quiet.state], icon: 'warn', tone: 'ask' };
+  if (card.status === 'completed' && card.branchState) return OF_BRANCH[card.branchState];
   return OF_STATUS[card.status];
 }
 

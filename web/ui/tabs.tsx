@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 export interface Tab {
   href: string;
   name: string;
-  /** A number that is useful before the tab is opened. */
+  /** Number that is shown on the tab before it is opened. */
   count?: ComponentChildren;
 }
 

@@ -12,7 +12,7 @@ interface OfWorkspaceProps {
   children(path: string): ComponentChildren;
 }
 
-/** For data of one folder: uses the chosen or the only folder, otherwise asks the user to choose. */
+/** Shows data of one folder: the chosen or the only folder. Otherwise asks the user to choose. */
 export function OfWorkspace({ what, children }: OfWorkspaceProps) {
   const chosen = workspace.value;
   const { data, error, reload } = useQuery('list_workspaces', chosen === null ? {} : null);

@@ -115,7 +115,7 @@ const markdown = ({ label, messages }: ConversationPage): string =>
 interface PrintOptions {
   columns: number;
   style: Style;
-  /** Print complete tool inputs and results. */
+  /** True to print complete tool inputs and results. */
   isFull: boolean;
 }
 

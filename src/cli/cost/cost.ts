@@ -58,7 +58,7 @@ function lines(report: Report, count: number, context: CliContext): string[] {
 const nameOf = ({ roleId, subagent }: Report['roles'][number]): string =>
   roleId ?? (subagent === null ? '(none)' : `${subagent} (subagent)`);
 
-/** Explains which costs are not included in the totals. */
+/** Explains which costs the totals do not include. */
 function missing({ total, unpriced }: Report): string[] {
   const silent = total.unreported - unpriced.runs;
   const unknown = (runs: number, reason: string) =>
@@ -83,7 +83,7 @@ const row = (name: string, cost: Cost): string[] => [
   cost.unreported === 0 ? '' : String(cost.unreported),
 ];
 
-/** An unreported cost is not 0. */
+/** Formats an amount of money. An unreported cost is shown as unknown, not as 0. */
 const money = (usd: number | null, isEstimated?: boolean) =>
   usd === null ? 'unknown' : formatCost(usd, isEstimated);
 const tokens = (count: number | null) => (count === null ? 'unknown' : formatTokens(count));

@@ -4,11 +4,11 @@ import type { Usage } from '../../schema/run.ts';
 export interface Total {
   value: number | null;
   isPartial: boolean;
-  /** Calculated from a price list, at least in part. */
+  /** True if at least a part of the sum was calculated from a price list. */
   isEstimated?: boolean;
 }
 
-/** Null when the engine reported neither input nor output tokens. */
+/** Sum of tokens. Null when the engine reported neither input nor output tokens. */
 export function tokensOf(usage: Usage | null): number | null {
   if (!usage || (usage.input === null && usage.output === null)) return null;
   return (usage.input ?? 0) + (usage.output ?? 0);

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { diffFiles } from '../../base/diff-files.ts';
 import { visibleLine, visibleText } from '../../base/text.ts';
 import type { Output } from '../../operations/operations.ts';
@@ -14,7 +15,8 @@ import { createStyle, type Style } from '../terminal/style.ts';
 export function showDiff(text: string, { out, err, style }: CliContext): void {
   const shown = out.isTTY ? visibleText(text) : text;
   const lines = out.color ? shown.split('\n').map(line => paint(line, style)) : [shown];
-  out.write(lines.join('\n'));
+  const whole = lines.join('\n');
+  if (!out.isTTY || !page(whole)) out.write(whole);
   const warning = { out: err, style: createStyle(err.color) };
   for (const { path, body } of diffFiles(text))
     for (const line of hiddenWarningLines(body, visibleLine(path), warning)) err.write(`${line}\n`);
@@ -27,6 +29,26 @@ function paint(line: string, style: Style): string {
   if (line.startsWith('@@')) return style.dim(line);
   return line.startsWith('#') ? style.yellow(line) : line;
 }
+
+/**
+ * Shows text in the pager that git uses, with the options that git gives `less`: a text that fits on the screen stays
+ * there. False if there is no pager.
+ */
+function page(text: string): boolean {
+  const { GIT_PAGER, PAGER } = process.env;
+  const pager = GIT_PAGER ?? PAGER ?? 'less';
+  if (text === '' || pager === '' || pager === 'cat') return false;
+  const { status, signal } = spawnSync(pager, {
+    shell: true,
+    input: text,
+    stdio: ['pipe', 'inherit', 'inherit'],
+    env: { LESS: 'FRX', LV: '-c', ...process.env },
+  });
+  return signal !== null || (status !== NOT_EXECUTABLE && status !== NOT_FOUND);
+}
+
+/** Exit codes of a shell that could not start a program. */
+const [NOT_EXECUTABLE, NOT_FOUND] = [126, 127];
 
 type Diff = Output<'diff_run'>;
 

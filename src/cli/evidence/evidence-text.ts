@@ -11,7 +11,7 @@ const PAINT: Record<Verdict, 'green' | 'dim' | 'yellow' | 'red'> = {
 
 const paintVerdict = (verdict: Verdict, style: Style): string => style[PAINT[verdict]](verdict);
 
-/** Short form, for example `verified, 2 files`; empty without evidence. */
+/** Short form, for example `verified, 2 files`. Empty without evidence. */
 export function evidenceInBrief(evidence: Evidence | null, style: Style): string {
   if (!evidence) return '';
   const files = evidence.filesChanged?.count ?? 0;

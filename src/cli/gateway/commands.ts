@@ -7,7 +7,7 @@ import { mcpLint } from './mcp-lint.ts';
 import { mcpAdd, mcpRemove } from './mcp-servers.ts';
 import { mcpStatus, mcpTools, mcpToolsOfFile } from './mcp-status.ts';
 
-/** Other MCP servers for agents. */
+/** Adds commands for the MCP servers that agents use. */
 export function addMcpCommands(program: Command, { command, does }: CommandMaker): void {
   // `squad mcp` without a subcommand is the relay, which `bin/squad.cjs` starts without loading this file.
   const mcp = program

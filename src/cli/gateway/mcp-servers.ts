@@ -17,13 +17,13 @@ import { inspectedGateway } from './mcp-status.ts';
 
 interface NewServer {
   id: string;
-  /** The JSON object to write into the file. */
+  /** JSON object of the server, as it is written into the file. */
   entry: Entry;
 }
 
 interface GivenTo {
   roles: readonly string[];
-  /** True: the server is given to every run. */
+  /** True if the server is given to every run. */
   shared: boolean;
 }
 
@@ -224,7 +224,7 @@ function removeElements(text: string, path: string[], isOut: (value: unknown) =>
   const node = nodes[at];
   if (!node) return text;
   const [before, after] = [nodes[at - 1], nodes[at + 1]];
-  // Removes the element with the comma next to it and the space around it.
+  // Removes the element together with an adjacent comma and the white space around it.
   const from = !after && before ? before.offset + before.length : node.offset;
   const to = after ? after.offset : node.offset + node.length;
   return removeElements(text.slice(0, from) + text.slice(to), path, isOut);

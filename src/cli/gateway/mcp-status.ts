@@ -35,7 +35,7 @@ function stateText({ health, retryAt, instance }: Upstream, now: number, style: 
   return `${paint(health)}${when}${instance === 'per-agent' ? style.dim(' per agent') : ''}`;
 }
 
-/** A fault that no longer exists is shown with its age. */
+/** Shows the current error of a server, or its last error with the time since then. */
 function faultText({ fault, lastFault }: Upstream, now: number, style: Style): string {
   if (fault !== null) return style.red(visibleLine(fault));
   if (lastFault === null) return '';
@@ -61,7 +61,7 @@ export async function inspectedGateway({ workspace }: CliContext): Promise<Gatew
 const warningLines = (warnings: string[], { out, style }: CliContext): string[] =>
   warnings.flatMap(warning => wrap(visibleLine(warning), out.columns).map(style.yellow));
 
-/** Why there is nothing to show. */
+/** Explains why there are no servers to show. */
 function emptyLines({ state, file }: Pick<Gateway, 'state'> & { file?: string }): string[] {
   if (state === 'untrusted' || state === 'invalid')
     return ['No servers are available: the configuration has no effect.'];

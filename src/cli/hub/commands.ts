@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { VIEWS } from '../../schema/web-ui.ts';
 import { type CommandMaker, wholeNumber } from '../arguments.ts';
 import { showAudit, verifyAudit } from '../gateway/audit.ts';
+import { migrateCommand, moveCommand } from './database.ts';
 import { hubLog, hubStart, hubStatus, hubStop, type PruneOptions, pruneCommand, upCommand } from './hub.ts';
 import { openCommand } from './open.ts';
 
@@ -36,6 +37,19 @@ export function addHubCommands(program: Command, { command, does }: CommandMaker
   command(audit, 'verify', 'Check that nobody changed the audit log').action(
     does(context => verifyAudit(context)),
   );
+
+  const database = program
+    .command('db')
+    .description('Change the database while the hub is stopped')
+    .exitOverride();
+  command(database, 'migrate', 'Create or update the tables, as the hub does when it starts').action(
+    does(context => migrateCommand(context)),
+  );
+  command(
+    database,
+    'move',
+    'Copy all data from SQLite to the PostgreSQL database of SQUAD_DATABASE_URL',
+  ).action(does(context => moveCommand(context)));
 
   const hub = program
     .command('hub')

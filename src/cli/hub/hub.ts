@@ -32,9 +32,11 @@ export async function hubStatus(context: CliContext): Promise<number> {
   return EXIT.failed;
 }
 
-/** Longer than a hub needs to stop, which is at most ten seconds. */
+/** Time that a stopping hub gets. A hub needs at most ten seconds. */
 const STOP_TIMEOUT_MS = 11_000;
-/** Shorter: a hub that does not answer may not be able to stop either. */
+/**
+ * Time that a hub that does not answer gets to stop. It is short, because such a hub may not be able to stop at all.
+ */
 const UNRESPONSIVE_TIMEOUT_MS = 4_000;
 
 /** Exit code 1 when the hub is still running. Only `--force` kills it. */
@@ -77,13 +79,13 @@ function runLines({ runsGoOn, callsEnd }: Runs, killed: boolean): string[] {
 
 interface Runs {
   runsGoOn: number;
-  /** Subagent calls end with the hub, because only their callers could get the answer. */
+  /** Number of subagent calls that end with the hub, because only their callers could receive the answers. */
   callsEnd: number;
 }
 
 interface StopRequest {
   pid: number;
-  /** Unknown if the hub does not answer. */
+  /** Null if the hub does not answer. */
   runs: Runs | null;
   timeoutMs: number;
 }
@@ -110,7 +112,7 @@ export async function hubLog({ lines }: { lines: number }, context: CliContext):
   const file = join(homeFolder(process.env), 'hub.log');
   const all = existsSync(file) ? (await tail(file)).split('\n').filter(Boolean) : [];
   const last = all.slice(Math.max(0, all.length - lines));
-  // Escaped, because the log quotes texts of servers and agents.
+  // Control characters are escaped, because the log quotes texts of servers and agents.
   const text = () => (last.length > 0 ? last.map(visibleText) : [`${file} is empty.`]);
   return printResult(context, { file, lines: last }, text);
 }

@@ -48,7 +48,7 @@ export async function withProject(client: HubClient, path: string, folder: strin
 /** Address of the web UI without a key, for links in the terminal. */
 export async function webOrigin(client: HubClient, { out, json }: CliContext): Promise<string | null> {
   if (!out.isTTY || json) return null;
-  // An agent may have a terminal too, but is refused here; then lines have no links.
+  // An agent may have a terminal too, but the hub refuses this call. Its lines then have no links.
   const status = await client.call('hub_status').catch(() => null);
   return status?.page ?? null;
 }
@@ -82,7 +82,7 @@ export async function openCommand(
   using client = await HubClient.start();
   const path = await withProject(client, await webPath(client, target), workspaceRoot(context.workspace));
   const warn = (warning: string) => printNotes(context, [warning]);
-  // This address is printed. The browser gets another one, because each works only once.
+  // The printed address. The browser gets a different one, because each address works only once.
   const url = await webAddress(client, path, { ip, warn });
   const isOpened =
     browser && (await openBrowser(await webAddress(client, path, { ip }), process.env, process.platform));

@@ -69,7 +69,7 @@ function stateOf({ outcome }: PlannedBranch, { green, red, dim }: Style): string
 
 const INDENT = '   ';
 
-/** Names other branches by their numbers in the table. */
+/** Details of a branch. Other branches are named by their numbers in the table. */
 function details(
   { runId, conflicts, messages, commitsWork, overlaps }: PlannedBranch,
   branches: readonly PlannedBranch[],
@@ -87,7 +87,7 @@ function details(
     .map(line => INDENT + line.replace(`${runId}: `, style.dim(`${runId}: `)));
 }
 
-/** A message that only names a conflicting file, which the line "conflicts in" already does. */
+/** Whether a message only names a conflicting file, which the line "conflicts in" already does. */
 const isPlain = (message: string, conflicts: readonly string[]): boolean =>
   conflicts.some(
     file => /^CONFLICT \((content|add\/add)\): Merge conflict in (.*)$/s.exec(message.trim())?.[2] === file,
@@ -126,7 +126,7 @@ type Integrated = Output<'integrate'>;
 
 interface IntegrateOptions {
   into?: string;
-  /** False with `--no-check`. */
+  /** Value of `--check`. False with `--no-check`. */
   check?: string | boolean;
   checkTimeout?: number;
   order?: 'suggested' | 'given';
@@ -168,7 +168,7 @@ export async function integrateCommand(
   return isComplete(plan, ids.length > 0) ? EXIT.done : EXIT.failed;
 }
 
-/** Reports a plan that is not carried out: a dry run, or nothing to merge. */
+/** Reports why the plan is not carried out: it was a dry run, or there is nothing to merge. */
 function unmerged(
   plan: IntegrationPlan,
   { dryRun, isNamed }: { dryRun: boolean; isNamed: boolean },
@@ -184,7 +184,7 @@ function unmerged(
   return isComplete(plan, isNamed) ? EXIT.done : EXIT.failed;
 }
 
-/** No branch conflicts or is refused, and no named run is skipped. */
+/** Whether every branch can be merged: none conflicts or is refused, and no named run is skipped. */
 const isComplete = ({ branches: all, leftOut }: IntegrationPlan, isNamed: boolean) =>
   all.every(({ outcome }) => outcome === 'merges' || outcome === 'nothing') &&
   !(isNamed && leftOut.length > 0);

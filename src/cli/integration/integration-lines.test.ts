@@ -22,6 +22,7 @@ const branch = (given: Partial<PlannedBranch>): PlannedBranch => ({
     files: 2,
     conflicts: [],
     messages: [],
+    hunks: [],
     commitsWork: false,
     overlaps: [],
     isBehind: false,

@@ -211,7 +211,7 @@ export async function commentCommand(
 function commentsIn(words: string[]): Input<'comment_on_run'>['comments'] {
   const usage = 'squad comment RUN FILE:LINE "TEXT" [FILE:LINE "TEXT" …]';
   if (words.length % 2 !== 0)
-    throw new SquadError('INVALID_INPUT', `No text after ${visibleLine(words.at(-1)!)}`, {
+    throw new SquadError('INVALID_INPUT', `Missing comment text after ${visibleLine(words.at(-1)!)}`, {
       suggestions: [usage],
     });
   return Array.from({ length: words.length / 2 }, (_, i) => {

@@ -16,7 +16,7 @@ import { statusText } from '../terminal/status-text.ts';
 import { wrap } from '../terminal/width.ts';
 import { untilAnswered } from './follow.ts';
 
-/** Gives the terminal to a program until it ends. Returns its exit code; null if it did not start or was killed. */
+/** Gives the terminal to a program until it ends. Returns its exit code. Null if it did not start or was killed. */
 function runInTerminal(argv: readonly string[], options: SpawnOptions = {}): Promise<number | null> {
   const [program, ...args] = argv;
   // Ctrl-C reaches both processes, but only the other program should react.
@@ -58,7 +58,7 @@ export async function attachCommand(given: string, context: CliContext): Promise
   return showCurrentState(run_id, context);
 }
 
-/** Why the session cannot be shown in this terminal; null if it can. */
+/** Why the session cannot be shown in this terminal. Null if it can. */
 async function whyNotInTmux(name: string | null, { out }: CliContext): Promise<string | null> {
   if (!out.isTTY || !process.stdin.isTTY) return 'this is not a terminal';
   if (name === null) return 'tmux is not installed, or tmux.sessions is off';
@@ -103,7 +103,7 @@ export async function takeOverCommand(
   { yes }: { yes?: boolean },
   context: CliContext,
 ): Promise<number> {
-  // Checked first, so that an agent learns that it may not do this.
+  // The permission is checked before anything else, so that an agent is refused with the right reason.
   const check = await untilAnswered(client => client.call('take_over', { run: given, only_look: true }));
   if (context.json || !context.out.isTTY || !process.stdin.isTTY) throw noTerminal(check);
   if (!existsSync(check.cwd)) throw noFolder(check);

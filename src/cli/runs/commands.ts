@@ -13,7 +13,7 @@ import { searchCommand } from '../output/search.ts';
 import { guideUrl } from '../own-command.ts';
 import { attachCommand, takeOverCommand } from './attach.ts';
 import { type EventsOptions, eventsCommand } from './events.ts';
-import { cancelCommand, replyCommand, retryCommand } from './follow-up.ts';
+import { cancelCommand, interruptCommand, replyCommand, retryCommand, tellCommand } from './follow-up.ts';
 import { type LsOptions, lsCommand } from './ls.ts';
 import { overviewCommand } from './overview.ts';
 import { runCommand } from './run.ts';
@@ -57,6 +57,7 @@ export function addRunCommands(program: Command, { command, does }: CommandMaker
           .join(', ')}`,
       ).choices(NetworkAccess.options),
     )
+    .option('--on <machine>', 'Machine to run on: its name, `label=value`, or local (see squad machines)')
     .option('--worktree', 'Give each agent its own git work tree and branch')
     .option('--no-worktree', 'Work in the folder itself, even if the role asks for a work tree')
     .option('--budget <usd>', 'Stop an agent once it has cost this many US dollars', text =>
@@ -64,6 +65,7 @@ export function addRunCommands(program: Command, { command, does }: CommandMaker
     )
     .option('--timeout <time>', 'Stop an agent after this long: 90s, 15m, 2h (a number is seconds)', timeout)
     .option('--chat <id>', 'Continue the chat with this id instead of a new one (needs STATE_MODE=stateful)')
+    .option('--name <name>', 'Name of the squad, shown in the web UI')
     .option('-d, --detach', 'Print the run ids and exit')
     .addHelpText(
       'after',
@@ -83,6 +85,22 @@ export function addRunCommands(program: Command, { command, does }: CommandMaker
         replyCommand(run, text, options, context),
       ),
     );
+  command(program, 'tell <run> <text>', 'Send a message to a running agent')
+    .usage('[options] RUN ("TEXT" | -)')
+    .option('--interrupt', 'End what the agent does now first')
+    .addHelpText(
+      'after',
+      examples(
+        'squad tell run_4x8d2k6mfp "Use the existing parser"',
+        'squad tell run_4x8d2k6mfp --interrupt "Stop: the API has changed, read its changelog first"',
+      ),
+    )
+    .action(
+      does((context, run: string, text: string, options: object) => tellCommand(run, text, options, context)),
+    );
+  command(program, 'interrupt <run>', 'End the turn of an agent softly, so that its chat can be continued')
+    .addHelpText('after', examples('squad interrupt run_4x8d2k6mfp'))
+    .action(does((context, run: string) => interruptCommand(run, context)));
   command(program, 'retry <id>', 'Repeat a run, or the runs of a squad that did not complete')
     .option('--engine <name>', 'Use another engine')
     .option('--model <name>', 'Use another model')

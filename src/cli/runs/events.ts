@@ -50,7 +50,7 @@ export async function eventsCommand(options: EventsOptions, context: CliContext)
   return EXIT.done;
 }
 
-/** True for the event that ends the run, after which no more follow. */
+/** True for the event that ends the run. No event follows it. */
 const isLast = ({ runId, body }: Event, run: ShownRun | undefined): boolean =>
   run !== undefined && runId === run.id && body.type === 'run.ended';
 

@@ -1,8 +1,10 @@
 import { SquadError } from '../../schema/error.ts';
 import type { RunStatus } from '../../schema/run.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import { readInput } from '../arguments.ts';
 import { type CliContext, printResult } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { statusText } from '../terminal/status-text.ts';
 import { startAndWatch } from './run.ts';
 
@@ -70,4 +72,28 @@ export async function retryCommand(
 ): Promise<number> {
   const input = { id, engine, model, timeoutMs: timeout };
   return startAndWatch({ operation: 'retry_runs', input, detach }, context);
+}
+
+/** `squad tell RUN "TEXT"`: sends a message to a running agent. */
+export async function tellCommand(
+  run: string,
+  given: string,
+  { interrupt }: { interrupt?: boolean },
+  context: CliContext,
+): Promise<number> {
+  const text = given === '-' ? await readInput() : given;
+  const told = await HubClient.ask({}, 'send_message', { run, text, interrupt });
+  return printResult(context, told, () => [
+    `${told.spawn_id}  ${told.delivery === 'queued' ? 'queued' : 'delivered'}`,
+    context.style.dim(told.note),
+  ]);
+}
+
+/** `squad interrupt RUN`: asks an agent to end its turn, and stops the agent if it does not. */
+export async function interruptCommand(run: string, context: CliContext): Promise<number> {
+  const ended = await HubClient.ask({}, 'interrupt_run', { run });
+  return printResult(context, ended, () => [
+    `${ended.spawn_id}  ${statusText(ended.status as RunStatus)}`,
+    context.style.dim(`Continue its chat: ${withOwnCommand(`squad reply ${shellWord(ended.spawn_id)} "…"`)}`),
+  ]);
 }

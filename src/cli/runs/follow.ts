@@ -47,13 +47,14 @@ export async function follow(client: HubClient, options: FollowOptions): Promise
         await limit.lost(after > before);
         const next = reconnect(current);
         const found = await Promise.race([next, stopped]);
-        // Closes a connection that comes too late, because it would keep the program alive.
+        // The follower has already ended. This late connection is closed, because it would keep the program alive.
         if (found === null) return void next.then(late => late.close()).catch(() => {});
         current = found;
       }
     }
   } finally {
-    // The caller closes its own client; one opened here would keep the program alive.
+    // The caller closes its own client. A client opened here must be closed here, because it would keep the program
+    // alive.
     if (current !== client) current.close();
   }
 }

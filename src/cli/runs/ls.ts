@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { visibleLine } from '../../base/text.ts';
 import type { Output } from '../../operations/operations.ts';
 import { isEnd, type Run, runSummary } from '../../schema/run.ts';
@@ -9,51 +10,60 @@ import { type CliContext, printResult } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
 import { withOwnCommand } from '../own-command.ts';
 import { formatDuration } from '../terminal/duration.ts';
-import { paintStatus, reviewLimitText, STALL_TEXT } from '../terminal/status-text.ts';
+import { branchText, paintStatus, reviewLimitText, STALL_TEXT } from '../terminal/status-text.ts';
 import type { Style } from '../terminal/style.ts';
-import { formatTable } from '../terminal/table.ts';
+import { type Column, formatTable } from '../terminal/table.ts';
 
 type Listed = NamedRun &
-  Pick<Run, 'id' | 'status' | 'createdAt' | 'startedAt' | 'endedAt'> &
-  (Pick<RunCard, 'sandbox'> | { options: Pick<Run['options'], 'sandbox'> });
+  Pick<Run, 'id' | 'status' | 'workspace' | 'createdAt' | 'startedAt' | 'endedAt'> &
+  (Pick<RunCard, 'sandbox' | 'machine'> | { options: Pick<Run['options'], 'sandbox' | 'machine'> });
 
 function sandboxMark(run: Listed): string {
   const level = 'sandbox' in run ? run.sandbox : run.options.sandbox.level;
   return level === 'off' ? '' : ` [${level}]`;
 }
 
+const machineOf = (run: Listed): string | null => ('machine' in run ? run.machine : run.options.machine);
+
 function runTable<R extends Listed>(
   runs: readonly R[],
   { out, style }: CliContext,
-  { state, text }: { state(run: R): string; text(run: R): string },
+  { state, text, all = false }: { state(run: R): string; text(run: R): string; all?: boolean },
 ): string[] {
   const now = Date.now();
-  const rows = runs.map(run => [
-    run.id,
-    state(run),
-    style.role(runName(run), visibleLine(runName(run))),
-    `${run.engine}${sandboxMark(run)}`,
-    `${formatDuration(now - run.createdAt)} ago`,
+  const hasMachines = runs.some(run => machineOf(run) !== null);
+  const took = (run: R) =>
     run.startedAt === null
       ? '–'
-      : formatDuration((run.endedAt ?? now) - run.startedAt) + (isEnd(run.status) ? '' : '…'),
-    text(run),
-  ]);
+      : formatDuration((run.endedAt ?? now) - run.startedAt) + (isEnd(run.status) ? '' : '…');
+  const isNarrow = out.columns < NARROW;
+  const columns: (Column & { cell(run: R): string })[] = [
+    { title: 'run', cell: run => run.id },
+    { title: 'state', cell: state },
+    {
+      title: 'role',
+      shrinkTo: 8,
+      cell: run => style.role(runName(run), visibleLine(runName(run))),
+    },
+    ...(all ? [{ title: 'workspace', shrinkTo: 9, cell: workspaceName }] : []),
+    // On a narrow screen these two columns would leave no room for the task.
+    ...(isNarrow ? [] : [{ title: 'engine', cell: (run: R) => `${run.engine}${sandboxMark(run)}` }]),
+    ...(hasMachines ? [{ title: 'machine', cell: (run: R) => machineOf(run) ?? '–' }] : []),
+    { title: 'asked', align: 'right', cell: run => `${formatDuration(now - run.createdAt)} ago` },
+    ...(isNarrow ? [] : [{ title: 'took', align: 'right' as const, cell: took }]),
+    { title: 'task', shrinkTo: 0, cell: text },
+  ];
   return formatTable(
-    [
-      { title: 'run' },
-      { title: 'state' },
-      { title: 'role', shrinkTo: 8 },
-      { title: 'engine' },
-      { title: 'asked', align: 'right' },
-      { title: 'took', align: 'right' },
-      { title: 'task', shrinkTo: 0 },
-    ],
-    rows,
+    columns,
+    runs.map(run => columns.map(({ cell }) => cell(run))),
     out.columns,
     style,
   );
 }
+
+const NARROW = 100;
+
+const workspaceName = ({ workspace }: Listed): string => visibleLine(basename(workspace) || workspace);
 
 type Board = Output<'list_board'>;
 
@@ -76,7 +86,7 @@ async function listByAttention({ all, running, limit }: LsOptions, context: CliC
   return printResult(context, { runs, counts }, () =>
     runs.length === 0
       ? noRuns(all, 'squad ls --need --all')
-      : [...boardTable(runs, context), '', countsLine(counts, context.style)],
+      : [...boardTable(runs, context, all), '', countsLine(counts, context.style)],
   );
 }
 
@@ -102,8 +112,9 @@ async function board(
   }
 }
 
-export const boardTable = (runs: RunCard[], context: CliContext): string[] =>
+export const boardTable = (runs: RunCard[], context: CliContext, all = false): string[] =>
   runTable(runs, context, {
+    all,
     state: run => stateOf(run, context.style),
     text: ({ asking, need, error, title }) => {
       if (asking)
@@ -117,7 +128,9 @@ function stateOf(run: RunCard, style: Style): string {
   const limit = reviewLimitText({ ...run, needsYou: need === 'needs_you' }, style);
   if (limit) return limit;
   if (need === 'needs_you') return style.yellow('asks you');
-  return quiet ? style.yellow(STALL_TEXT[quiet.state]) : paintStatus(status, style);
+  return quiet
+    ? style.yellow(STALL_TEXT[quiet.state])
+    : (branchText(run, style) ?? paintStatus(status, style));
 }
 
 function countsLine(counts: Board['counts'], style: Style): string {
@@ -145,10 +158,13 @@ export async function lsCommand(options: LsOptions, context: CliContext): Promis
     runs.length === 0
       ? noRuns(all, 'squad ls --all')
       : runTable(runs, context, {
+          all,
           state: run =>
             run.quiet
               ? context.style.yellow(STALL_TEXT[run.quiet.state])
-              : (reviewLimitText(run, context.style) ?? paintStatus(run.status, context.style)),
+              : (reviewLimitText(run, context.style) ??
+                branchText(run, context.style) ??
+                paintStatus(run.status, context.style)),
           text: run => visibleLine(run.needsYou && run.error ? run.error.message : runSummary(run)),
         }),
   );

@@ -15,7 +15,7 @@ interface EndedRun {
 /** How to log in to each engine. */
 export type Logins = ReadonlyMap<string, string>;
 
-/** Next step after a failed run, as a sentence; null if only the log of the run can help. */
+/** Next step after a failed run, as a sentence. Null if only the log of the run can help. */
 export function nextStep(run: EndedRun, logins: Logins): string | null {
   const step = stepAfter(run, logins);
   return step === null ? null : withOwnCommand(step);

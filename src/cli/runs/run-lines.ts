@@ -33,7 +33,7 @@ export const labelWidth = (runs: RunView[]): number =>
   Math.min(MAX_LABEL_LENGTH, Math.max(0, ...runs.map(run => displayWidth(run.label))));
 
 /**
- * Line for an event; null for most events, which only change the status block. With `columns` a long reason is cut so
+ * Line for an event. Null for most events, which only change the status block. With `columns` a long reason is cut so
  * that the line, with the next command, fits.
  */
 export function eventToLine(
@@ -69,6 +69,8 @@ export function eventToLine(
     }
     case 'run.stopping':
       return line('stopping', STOPPING[body.reason], style.yellow);
+    case 'run.told':
+      return line(body.delivery === 'queued' ? 'queued' : 'told', cut(visibleLine(body.text)));
     case 'inbox.asked':
       return line(askState(body.item), askLine(body.item, room, style), style.yellow);
     case 'inbox.settled':
@@ -94,13 +96,13 @@ export function eventToLine(
   }
 }
 
-/** Why a run failed, in one line with the error code; empty for a success. A long message is cut before the code. */
+/** Why a run failed, in one line with the error code. Empty for a success. A long message is cut before the code. */
 export function reasonOf({ exitCode, error }: Pick<RunView, 'exitCode' | 'error'>, room = Infinity): string {
   const exit = exitCode === null || exitCode === 0 ? '' : `exit ${exitCode}`;
   if (!error) return exit;
   const code = `(${visibleLine(error.code)})`;
   const message = visibleLine(error.message);
-  // Many messages already name the exit code.
+  // The exit code is not added if the message already contains it.
   const parts = message.includes(`exit code ${exitCode}`) ? [message] : [exit, message];
   const reason = parts.filter(part => part !== '').join(': ');
   return [truncate(reason, Math.max(0, room - code.length - 1)), code].filter(part => part !== '').join(' ');
@@ -110,7 +112,7 @@ function ending(run: RunView, room: number, style: Style): string {
   if (isFailure(run.status)) {
     const next = `${whyCommand(run.engine)} ${run.id}`;
     const left = room - next.length - GAP.length;
-    // The next command is left out if there is no room, because the summary repeats it, but not the full reason.
+    // The next command is left out if there is no room: the summary repeats the command, but not the full reason.
     if (displayWidth(reasonOf(run)) > Math.max(left, MIN_REASON_LENGTH)) return reasonOf(run, room);
     return [reasonOf(run), style.dim(next)].filter(part => part !== '').join(GAP);
   }

@@ -64,7 +64,7 @@ export const withWebLinks = (line: string, origin: string | null): string =>
 export interface ReportOptions {
   /** Print only runs with these roles. */
   only?: string[];
-  /** Print only questions for the user, and failures. */
+  /** True to print only questions for the user, and failures. */
   quiet?: boolean;
   /** Print all lines of a run together when it ends. */
   group?: boolean;
@@ -137,7 +137,7 @@ export class RunReporter {
   #lineOf(event: Event, run: RunView | null): string | null {
     const { json, style, out } = this.#context;
     if (json) return eventLine(event).trimEnd();
-    // No line: every run is queued first, and the block shows those that stay queued.
+    // Queued runs get no line, because every run is queued first. The status block shows runs that stay queued.
     if (event.body.type === 'run.queued') return null;
     return eventToLine(event, run, labelWidth(this.shown()), style, out.columns);
   }

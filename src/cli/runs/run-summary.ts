@@ -84,7 +84,7 @@ function totalsLine(runs: RunView[], style: Style): string {
   const from = Math.min(...runs.flatMap(run => run.startedAt ?? []));
   const to = Math.max(...runs.flatMap(run => run.endedAt ?? []));
   const took = Number.isFinite(to - from) ? [formatDuration(to - from)] : [];
-  // Of runs without a sandbox a note says why, if they would have had one.
+  // Only sandbox levels are listed here. For a run without a sandbox, a note says why.
   const levels = new Set(
     runs.flatMap(({ sandbox }) => (sandbox === null || sandbox === 'off' ? [] : sandbox)),
   );
@@ -118,7 +118,10 @@ function branchLines(runs: RunView[], columns: number): string[] {
   return texts.flatMap(text => wrap(text, columns - 2).map(line => `  ${line}`));
 }
 
-/** Distinguishes uncommitted changes: `git merge` finds nothing on a branch without commits; `squad integrate` commits first. */
+/**
+ * Says where changes are. Uncommitted changes are named, because `git merge` finds nothing on a branch without commits,
+ * while `squad integrate` commits them first.
+ */
 const whereChangesAre = ({ label, branch, evidence }: RunView): string =>
   evidence?.commits?.count === 0
     ? `The changes of ${label} are in the work tree of branch ${branch?.name}, not on the branch yet.`

@@ -25,16 +25,16 @@ export interface RunView {
   error: RunError | null;
   usage: Usage | null;
   durationMs: number | null;
-  /** Set while the agent shows no activity. */
+  /** Kind of inactivity, while the agent shows no activity. Null otherwise. */
   quiet: { state: QuietState; text: string } | null;
   /** Open questions for the user, oldest first. */
   asks: readonly InboxItem[];
   evidence: Evidence | null;
   /** Remarks about the run, for example a server that was unavailable. */
   notes: readonly string[];
-  /** Branch with its changes, and the branch they are to be merged into; null without a work tree. */
+  /** Branch with its changes, and the branch they are to be merged into. Null without a work tree. */
   branch: { name: string; base: string | null } | null;
-  /** Null until its facts are known. */
+  /** Null until the details of the run are known. */
   sandbox: SandboxLevel | null;
 }
 
@@ -55,7 +55,7 @@ export class RunViews {
     return [...this.#runs.values()];
   }
 
-  /** Updates the run of the event and returns it; null if the event belongs to no known run. */
+  /** Updates the run of the event and returns it. Null if the event belongs to no known run. */
   apply({ runId, at, body }: Event): RunView | null {
     if (runId === null) return null;
     if (body.type === 'run.queued' && !this.#runs.has(runId))
@@ -92,7 +92,7 @@ export class RunViews {
       run.asks = [...run.asks, item];
   }
 
-  /** Adds the facts that no event carries. */
+  /** Adds details of the run that no event contains. */
   addFacts({
     id,
     evidence,

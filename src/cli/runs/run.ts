@@ -61,9 +61,13 @@ async function watch(
   const address = reporter.origin === null ? '' : style.dim(` · ${reporter.origin}/s/${squadId}`);
   if (!options.quiet)
     reporter.print(`${style.bold(squadId)} · ${members} ${members === 1 ? 'agent' : 'agents'}${address}`);
-  const interrupts = onInterrupt(squadId, text =>
-    json ? context.err.write(`${text}\n`) : reporter.print(text),
-  );
+  const interrupts = onInterrupt(squadId, {
+    say: text => (json ? context.err.write(`${text}\n`) : reporter.print(text)),
+    leave: () => {
+      reporter.close();
+      process.exit(EXIT.interrupted);
+    },
+  });
   try {
     await follow(client, {
       squadId,
@@ -98,7 +102,7 @@ async function printResultLine(
 
 /** Prints the summary and, for a single agent, its answer. */
 async function printEnd(squadId: string, views: RunViews, context: CliContext): Promise<void> {
-  // A new client, because the hub of the first one may have been replaced.
+  // A new client is used, because the hub of the first client may have been replaced.
   using client = await HubClient.start();
   const runs = await printSummary(client, [squadId], views, context);
   if (runs.length === 1) print(context, await answerLines(client, runs[0]!.id, context));
@@ -112,7 +116,7 @@ async function answerLines(client: HubClient, run: RunId, { style }: CliContext)
 }
 
 /** The first Ctrl-C asks the agents to stop. The second exits, and the hub stops them after their grace period. */
-function onInterrupt(squadId: string, say: (text: string) => void) {
+function onInterrupt(squadId: string, { say, leave }: { say(text: string): void; leave(): void }) {
   const state = {
     count: 0,
     release: () => {
@@ -124,8 +128,8 @@ function onInterrupt(squadId: string, say: (text: string) => void) {
   const act = () => {
     state.count++;
     // The second Ctrl-C exits as soon as the hub has the request, the third at once.
-    if (state.count > 2) process.exit(EXIT.interrupted);
-    if (asked) return void asked.finally(() => process.exit(EXIT.interrupted));
+    if (state.count > 2) leave();
+    if (asked) return void asked.finally(leave);
     say('Stopping the agents… (press Ctrl-C again to exit; they are stopped anyway)');
     asked = askToStop(squadId, say);
   };
@@ -145,12 +149,14 @@ async function askToStop(squadId: string, say: (text: string) => void): Promise<
 }
 
 interface RunOptions extends ReportOptions {
+  name?: string;
   cwd?: string;
   engine?: string;
   model?: string;
   permission?: Permission;
   sandbox?: SandboxLevel;
   network?: NetworkAccess;
+  on?: string;
   worktree?: boolean;
   budget?: number;
   timeout?: number;
@@ -162,7 +168,8 @@ export type SquadInput = Input<'start_squad'>;
 
 /** `squad run "TASK"`, `squad run ROLE "TASK" [ROLE "TASK" …]` */
 export async function runCommand(words: string[], options: RunOptions, context: CliContext): Promise<number> {
-  const { engine, model, permission, sandbox, network, worktree, budget, timeout, chat, detach } = options;
+  const { engine, model, permission, sandbox, network, on, worktree, budget, timeout, chat, detach } =
+    options;
   const { only, quiet, group } = options;
   const pairs = await withRole(words, context);
   refuseOdd(pairs);
@@ -171,9 +178,10 @@ export async function runCommand(words: string[], options: RunOptions, context: 
   await offerTrustOf(roles, context);
   const request: SquadInput = {
     members: await membersFrom(pairs, options),
+    ...(options.name !== undefined && { metadata: { name: options.name } }),
     engine,
     model,
-    ...{ permission, sandbox, network },
+    ...{ permission, sandbox, network, machine: on },
     ...(worktree !== undefined && { isolation: worktree ? 'worktree' : 'none' }),
     budgetUsd: budget,
     timeoutMs: timeout,
@@ -191,7 +199,7 @@ async function withRole(words: string[], context: CliContext): Promise<string[]>
   if (words.length !== 1 || !(only === '-' || /\s/.test(only.trim()))) return words;
   const { roles } = await HubClient.ask({ workspace: context.workspace }, 'list_roles');
   const ids = roles.map(({ id }) => id);
-  // The argument is a role whose name contains a space; then the task is missing.
+  // The argument is a role whose name contains a space. Then the task is missing.
   if (ids.includes(only)) return words;
   const role = ids.find(id => id === DEFAULT_ROLE) ?? (ids.length === 1 ? ids[0] : undefined);
   if (role === undefined)
@@ -226,7 +234,7 @@ async function offerTrustOf(roles: string[], context: CliContext): Promise<void>
     const { untrusted } = await HubClient.ask({ workspace: context.workspace }, 'change_trust', { roles });
     await offerTrust(untrusted, context);
   } catch (thrown) {
-    // The hub refuses agents, which must not be asked; their run continues without these files.
+    // The hub refuses agents, because they must not be asked. Their run continues without these files.
     if (asSquadError(thrown).code !== 'NOT_ALLOWED') throw thrown;
   }
 }

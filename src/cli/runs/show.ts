@@ -12,7 +12,7 @@ import { evidenceLines } from '../evidence/evidence-text.ts';
 import { HubClient } from '../hub-client.ts';
 import { askFact } from '../inbox/ask-text.ts';
 import { formatDateTime, formatDuration } from '../terminal/duration.ts';
-import { describeStall, paintStatus } from '../terminal/status-text.ts';
+import { branchText, describeStall, paintStatus } from '../terminal/status-text.ts';
 import type { Style } from '../terminal/style.ts';
 import { type Logins, loginHints, nextStep } from './next-step.ts';
 
@@ -25,7 +25,20 @@ export async function showCommand(id: string, context: CliContext): Promise<numb
 }
 
 function lines(
-  { run, quiet, turns, squad, work, review, pullRequest, tries, setting, result, files }: Output<'show_run'>,
+  {
+    run,
+    quiet,
+    branchState,
+    turns,
+    squad,
+    work,
+    review,
+    pullRequest,
+    tries,
+    setting,
+    result,
+    files,
+  }: Output<'show_run'>,
   logins: Logins,
   { style }: CliContext,
 ): string[] {
@@ -33,11 +46,13 @@ function lines(
     [
       'state',
       paintStatus(shownStatus(run), style) +
+        (branchState === null ? '' : `, ${branchText({ status: 'completed', branchState }, style)}`) +
         (quiet ? `, ${describeStall({ ...quiet, text: visibleText(quiet.text) }, style)}` : ''),
     ],
     whoFact(run, setting, style),
     ['squad', run.squadId],
     ['engine', run.engine === 'scripted' ? 'scripted (no model was called)' : run.engine],
+    ...(run.options.machine === null ? [] : [['machine', run.options.machine] as [string, string]]),
     ['folder', run.directory],
     ['sandbox', sandboxText(run.options.sandbox)],
     ['asked by', `${run.client ?? run.parentId ?? 'unknown'} at ${formatDateTime(run.createdAt)}`],

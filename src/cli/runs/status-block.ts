@@ -20,7 +20,7 @@ export interface StatusBlock {
   close(): void;
 }
 
-/** At most ten frames per second, and one regularly so that elapsed times advance. */
+/** At most ten frames per second. One frame is drawn regularly, so that elapsed times advance. */
 const FRAME_MS = 100;
 const TICK_MS = 250;
 
@@ -84,14 +84,17 @@ export function openStatusBlock(terminal: Terminal, render: () => string[]): Sta
     terminal.write(BEGIN_FRAME + frame + END_FRAME);
   }
 
-  /** One column stays free: terminals disagree on where the cursor is after a full last column. */
+  /**
+   * Lines of the block that fit on the screen. One column stays free, because terminals disagree on where the cursor
+   * is after a full last column.
+   */
   function visibleLines(): string[] {
     const lines = render().map(line => truncate(line, terminal.columns - 1));
     return lines.slice(-Math.max(1, terminal.rows - 1));
   }
 
   /**
-   * Moves from the end of the block to its start. A window that became narrower has wrapped lines, so the rows are
+   * Moves the cursor from the end of the block to its start. A narrower window has wrapped lines, so the rows are
    * counted at the current width.
    */
   function erase(): string {

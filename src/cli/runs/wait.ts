@@ -45,7 +45,7 @@ export async function waitCommand(
       if (isFailure(ended.run.status) || ended.run.error) failed.push(ended.run);
       show(ended, context);
     };
-    // With `--any` the first end is enough.
+    // With `--any`, the first run that ends is enough.
     if (open.size > 0 && !(any && statuses.length > 0))
       await hub.call('wait_for_runs', { runs: [...open], any }, { waitMs, onItem });
   });

@@ -52,7 +52,7 @@ interface WatchStart {
   includes(event: Event): boolean;
 }
 
-/** Maximum of one page; further runs appear with their next event. */
+/** Maximum number of runs in the first list. Further runs appear with their next event. */
 const MAX_LIVE = 200;
 
 export async function readWatchStart(

@@ -68,7 +68,7 @@ export async function showConfig(context: CliContext): Promise<number> {
   ]);
 }
 
-/** A value on one line. Engines are listed by name; their long commands follow below the table. */
+/** Formats a value on one line. Engines are listed by name, and their long commands follow below the table. */
 function shown(key: string, value: unknown): string {
   if (typeof value === 'string') return value;
   if (key === 'engines') return Object.keys(value as object).join(', ') || 'none';
@@ -95,7 +95,7 @@ export async function setConfig(
       suggestions: ['Use --user for your own config file, or --project for .squad/squad.json.'],
     });
   await refuseAgents();
-  // A failure is ignored for the user's own file, which needs no workspace: this may be the home folder.
+  // An error here is ignored for the user's own file, which needs no workspace.
   const look = () => inspect(context).catch(thrown => (options.project ? Promise.reject(thrown) : null));
   const before = await look();
   if (key === 'engine' && words) refuseUnknownEngine(words.join(' '), before);

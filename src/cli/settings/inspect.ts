@@ -22,7 +22,7 @@ export async function engineReports({ workspace }: CliContext): Promise<EngineRe
   return engines;
 }
 
-/** Where the engine was chosen; empty if it was found automatically. */
+/** Says where the engine was configured. Empty if it was found automatically. */
 export function whyThisEngine(inspected: Inspected): string {
   const key = inspected.engine.id === 'template' ? 'runTemplate' : 'engine';
   const setting = settingOf(inspected, key);

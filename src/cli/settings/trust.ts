@@ -18,7 +18,7 @@ import { EXIT } from '../exit-codes.ts';
 import { padEnd } from '../terminal/width.ts';
 import { inspect } from './inspect.ts';
 
-/** Describes the effects that a configuration of MCP servers has once it is trusted; empty for other files. */
+/** Describes the effects that a configuration of MCP servers has once it is trusted. Empty for other files. */
 function serverSummaryLines(file: string, content: string, context: CliContext): string[] {
   if (basename(file) !== basename(MCP_CONFIG_NAME)) return [];
   const { config } = checkMcpConfig(content.replace(/^\ufeff/, ''));
@@ -129,7 +129,7 @@ export async function offerTrust(files: readonly string[], context: CliContext):
   if (!yes) printNotes(context, ['Not trusted, and not asked again until the content changes: squad trust']);
 }
 
-/** Why the MCP configuration cannot be trusted yet; null if it is valid or missing. */
+/** Why the MCP configuration cannot be trusted yet. Null if it is valid or missing. */
 async function faultOfMcpConfig(root: string): Promise<SquadError | null> {
   try {
     await currentMcpConfig(root);

@@ -7,6 +7,7 @@ import { demoCommand } from './demo.ts';
 import { doctorCommand } from './doctor.ts';
 import { CLIENT_NAMES } from './install/clients.ts';
 import { installCommand } from './install.ts';
+import { doctorPolicyCommand } from './policy/doctor-policy.ts';
 
 /** Commands that set Squad up on this machine. */
 export function addSetupCommands(program: Command, { command, does }: CommandMaker): void {
@@ -23,9 +24,13 @@ export function addSetupCommands(program: Command, { command, does }: CommandMak
       `\n${wrap(`Clients: ${CLIENT_NAMES.join(', ')}`, 80).join('\n')}\n${examples('squad install claude-code', 'squad install codex --dry-run', 'squad install codex --undo')}`,
     )
     .action(does((context, client: string, options: object) => installCommand(client, options, context)));
-  command(program, 'doctor', 'Check everything that runs depend on').action(
-    does(context => doctorCommand(context)),
-  );
+  command(program, 'doctor', 'Check everything that runs depend on')
+    .option('--policy', 'Try what a sandbox must refuse, with decoys, and show who enforces each rule')
+    .action(
+      does((context, { policy = false }: { policy?: boolean }) =>
+        policy ? doctorPolicyCommand(context) : doctorCommand(context),
+      ),
+    );
   command(program, 'completion', 'Print a shell completion script')
     .addHelpText('after', '\nExample: eval "$(squad completion bash)"')
     .addArgument(new Argument('<shell>', 'Your shell').choices(SHELLS))

@@ -20,7 +20,7 @@ import { statusText } from '../terminal/status-text.ts';
 import { CLIENT_NAMES } from './install/clients.ts';
 
 const MAX_IDS = 50;
-/** Short, because the user is typing. */
+/** Short timeout, because the user is typing. */
 const HUB_TIMEOUT_MS = 1_000;
 
 /** Words that depend on the project, read from its files, so that no hub has to be started. */
@@ -76,7 +76,7 @@ export type Shell = (typeof SHELLS)[number];
 const shellScript = (shell: Shell, program: readonly string[]): string =>
   SCRIPTS[shell](`${program.map(shellWord).join(' ')} complete --`, completedNames(ownCommand()));
 
-/** Both names of this program, unless one belongs to another program. */
+/** Both command names of this program, unless one of them belongs to another program. */
 const completedNames = ({ other }: OwnCommand): string[] =>
   other === null ? ['squad', 'squad-mcp'] : ['squad-mcp'];
 

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statfsSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, isAbsolute, join } from 'node:path';
 import { promisify } from 'node:util';
 import { visibleLine } from '../../base/text.ts';
 import { environmentFilePath, parseEnvironmentFile } from '../../link/environment-file.ts';
@@ -93,7 +93,7 @@ function home(): Check {
     : ok('home', detail);
 }
 
-/** The environment for agents of clients that pass on almost none. */
+/** Checks the environment file, for agents of clients that pass on almost no variables. */
 function savedEnvironment(): Check {
   const file = environmentFilePath(homeFolder(process.env));
   if (!existsSync(file)) return ok('env', `${file} does not exist yet; \`squad install\` creates it`);
@@ -115,7 +115,9 @@ async function database(): Promise<Check> {
   const status = await HubClient.ask({}, 'hub_status');
   const folder = dirname(status.database);
   const start = `${basename(status.database)}.damaged-`;
-  const kept = readdirSync(folder).filter(name => name.startsWith(start) && /Z$/.test(name));
+  // A PostgreSQL database has a URL instead of a file, and `squad doctor` never replaces it.
+  const names = isAbsolute(status.database) ? readdirSync(folder) : [];
+  const kept = names.filter(name => name.startsWith(start) && /Z$/.test(name));
   if (kept.length === 0 && (status.restored ?? null) === null) return ok('database', status.database);
   return warning(
     'database',
@@ -156,7 +158,8 @@ async function workspace(context: CliContext): Promise<{ checks: Check[]; inspec
     return { checks, inspected };
   } catch (thrown) {
     const refused = bad('workspace', thrown);
-    // Newcomers call the doctor wherever they are, often in their home folder; nobody asked for a run there.
+    // New users run the doctor in any folder, often their home folder, where no run is planned. A refusal is then only
+    // a warning.
     const isNamed = Boolean(context.workspace ?? process.env.SQUAD_WORKSPACE);
     return { checks: [isNamed ? refused : { ...refused, state: 'warning' }], inspected: null };
   }
@@ -201,7 +204,7 @@ function overwrittenEntries(): Check[] {
   );
 }
 
-/** Claude Code starts a server for each plugin and one for the entry, and offers every tool as often. */
+/** Warns if several plugins or entries start Squad: Claude Code then lists every tool several times. */
 function claudeTwice(root: string): Check[] {
   const home = homedir();
   const { userFiles, projectFiles, format, entryPath } = clientNamed('claude-code');
@@ -214,7 +217,7 @@ function claudeTwice(root: string): Check[] {
     ...userFiles({ home, env: process.env, platform: process.platform, program: squadProgram() }),
     ...projectFiles.map(name => join(root, name)),
   ];
-  // Of several entries with one name Claude Code takes one.
+  // Claude Code uses only one of several entries with the same name.
   const entry = configs.find(file => hasEntry(file, text => format.fields(text, entryPath) !== null));
   const places = [...[...plugins].map(id => `the plugin ${id}`), ...(entry ? [`the entry in ${entry}`] : [])];
   if (places.length < 2) return [];
@@ -225,7 +228,7 @@ function claudeTwice(root: string): Check[] {
   ];
 }
 
-/** None in a file that cannot be read: Claude Code itself reports it. */
+/** Plugins that a settings file enables. Empty if the file cannot be read, because Claude Code itself reports that. */
 function enabledPlugins(file: string): string[] {
   try {
     const { enabledPlugins: enabled = {} } = JSON.parse(readFileSync(file, 'utf8'));
@@ -239,7 +242,7 @@ function hasEntry(file: string, isIn: (text: string) => boolean): boolean {
   try {
     return isIn(readFileSync(file, 'utf8'));
   } catch {
-    return false; // missing, or not a configuration
+    return false; // the file is missing or not a configuration
   }
 }
 
@@ -262,7 +265,7 @@ async function program(
   }
 }
 
-/** Without it, runs in work trees are not sandboxed, and subagents have no code mode. */
+/** Checks for a sandbox. Without one, runs in work trees are not sandboxed, and subagents have no code mode. */
 async function sandbox(): Promise<Check> {
   const { findSandbox } = await import('../../code-mode/sandbox.ts');
   const found = await findSandbox(process.env);

@@ -121,7 +121,7 @@ async function initCommand(context: CliContext): Promise<number> {
   ]);
 }
 
-/** Adds missing lines to an existing ignore file; false if it has them all. */
+/** Adds missing lines to an existing ignore file. False if it has them all. */
 async function addIgnored(path: string): Promise<boolean> {
   // A link in a repository could point to any file of the user.
   if (!(await lstat(path)).isFile()) return false;

@@ -32,7 +32,7 @@ export async function installCommand(
     throw new SquadError('INVALID_INPUT', '--undo and --dry-run cannot be combined', {
       suggestions: [`squad install ${shellWord(client)} --undo`],
     });
-  // An agent must not do this: the file decides which programs the user's clients start, and with which environment.
+  // Agents are refused: the file decides which programs the user's clients start, and with which environment.
   if (!options.dryRun) await refuseAgents();
   const home = homeFolder(process.env);
   const backups = join(home, 'install');
@@ -91,7 +91,7 @@ export async function installCommand(
   ]);
 }
 
-/** The project folder; undefined outside any project. A folder given by the user must be a project. */
+/** The project folder. Undefined outside any project. A folder given by the user must be a project. */
 async function projectFolder({ workspace: flag }: CliContext): Promise<string | undefined> {
   try {
     const given = { flag, env: process.env, cwd: process.cwd(), userHome: homedir() };

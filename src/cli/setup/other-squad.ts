@@ -17,7 +17,7 @@ const ITS_FILES = [
 ];
 
 export interface Mixup {
-  /** Equal for equal findings, so that each is printed once. */
+  /** Key of a finding. Equal findings have equal keys, so that each is printed once. */
   key: string;
   what: string;
   next: string;
@@ -47,12 +47,12 @@ const otherTeam = (root: string, files: string[]): Mixup => ({
   next: 'Both can work here: this one reads the roster, charters and decisions in .squad, and changes nothing that the other one wrote.',
 });
 
-/** Without a folder there are no files to report. */
+/** Like `mixups`, but without a folder it reports no files. */
 export function mixupsIn(root: () => string): Mixup[] {
   try {
     return mixups(root());
   } catch {
-    return []; // the current folder was removed; a command that needs it reports that itself
+    return []; // the current folder was removed, and a command that needs it reports that itself
   }
 }
 
@@ -72,7 +72,7 @@ export function printNewMixups(root: () => string, context: CliContext): void {
   try {
     replaceFile(file, `${JSON.stringify([...printed, ...fresh.map(({ key }) => key)])}\n`, 0o600);
   } catch {
-    // Ignored: the command itself succeeded. On a full disk the note appears again.
+    // The error is ignored, because the command itself succeeded. On a full disk the note is printed again.
   }
 }
 

@@ -1,4 +1,5 @@
 import type { RunError, RunStatus } from '../../schema/run.ts';
+import type { BranchState } from '../../schema/run-card.ts';
 import { isAtReviewLimit, type ShownStatus } from '../../schema/shown-status.ts';
 import type { QuietState } from '../runs/run-view.ts';
 import type { Style } from './style.ts';
@@ -31,6 +32,21 @@ export function reviewLimitText(
   return style.yellow(run.needsYou ? STATUSES.needs_you.text : 'review limit');
 }
 
+const BRANCH_STATES: Record<BranchState, { text: string; paint: 'yellow' | 'green' }> = {
+  ready: { text: 'ready to merge', paint: 'yellow' },
+  merged: { text: 'merged', paint: 'green' },
+};
+
+/** Text for the branch of a run that completed. Null if the run has no branch with work, or did not complete. */
+export function branchText(
+  { status, branchState }: { status: RunStatus; branchState: BranchState | null },
+  style: Style,
+): string | null {
+  if (status !== 'completed' || branchState === null) return null;
+  const { text, paint } = BRANCH_STATES[branchState];
+  return style[paint](text);
+}
+
 /** True if the run failed and the user did not cause that. */
 export const isFailure = (status: RunStatus): boolean => STATUSES[status].paint === 'red';
 
@@ -52,8 +68,9 @@ export const STALL_TEXT: Record<QuietState, string> = {
   silent: 'silent',
   stalled: 'stalled',
   dead: 'dead',
+  away: 'away',
 };
 
-/** Formats like `silent: No sign for 61 s; its one process waiting for 41 s.` */
+/** Describes the inactivity of a run, such as `silent: No sign for 61 s; its one process waiting for 41 s.` */
 export const describeStall = ({ state, text }: { state: QuietState; text: string }, style: Style): string =>
   `${style.yellow(`${STALL_TEXT[state]}:`)} ${text}`;

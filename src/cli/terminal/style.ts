@@ -8,7 +8,10 @@ export interface Style {
   role(name: string, text?: string): string;
 }
 
-/** Colours of the 256-colour palette that are readable on black and on white, and differ from our red and green. */
+/**
+ * Colours of the 256-colour palette that are readable on black and on white, and differ from the red and green of
+ * statuses.
+ */
 export const ROLE_COLORS = [30, 132, 66, 134, 130, 67, 63, 163, 97, 95, 33, 100];
 
 export function createStyle(color: boolean): Style {
@@ -24,7 +27,7 @@ export function createStyle(color: boolean): Style {
   };
 }
 
-/** FNV-1a. */
+/** Computes the FNV-1a hash of a name. */
 function hash(name: string): number {
   let value = 0x811c9dc5;
   for (const byte of Buffer.from(name)) value = Math.imul(value ^ byte, 0x01000193) >>> 0;

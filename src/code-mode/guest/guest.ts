@@ -15,7 +15,7 @@ import {
 } from '../messages.ts';
 import type { Outside, Realm } from './realm.ts';
 
-/** Contains no line end, so that the line numbers of the program stay the same. */
+/** Code before the program. It contains no line end, so that the line numbers of the program stay the same. */
 const BEFORE = '(async () => {';
 const AFTER = '\n})';
 const FILE = 'program.ts';
@@ -52,7 +52,7 @@ function compile(text: string): Script | Error {
 /** Location, source line and message, which V8 puts before the stack. */
 const beginning = ({ stack = '' }: Error): string => stack.split(/\n\s+at /)[0]!.trim();
 
-/** The stack of a stripper error also starts with the line. */
+/** Text of a type-stripper error, whose stack also starts with the line number. */
 function stripErrorText(thrown: unknown, program: string): string {
   const { code, message, stack = '' } = thrown as NodeJS.ErrnoException;
   if (code === 'ERR_INTERNAL_ASSERTION') return 'SyntaxError: The program is nested too deeply.';
@@ -109,7 +109,7 @@ function helpers(): unknown[] {
   return [wrapped, map.call(wrapped, () => {})];
 }
 
-/** Errors of `import()` belong to this realm, and a program can reach its objects through them. Freezing keeps it from changing them. */
+/** Freezes objects of this realm. A program can reach them through errors of `import()`, and must not change them. */
 function freezeIntrinsics(): void {
   const found = new Set<unknown>();
   const waiting: unknown[] = [...LANGUAGE.map(name => Reflect.get(globalThis, name)), ...samples()];

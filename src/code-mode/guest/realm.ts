@@ -136,16 +136,16 @@ export function createShow(): Show {
   return { json, value: showValue, error: showError };
 }
 
-/** Also true for errors of Node's own realm. */
+/** Whether a value is an error, including errors of Node's own realm. */
 const isError = (value: unknown): value is Error =>
   typeof value === 'object' && value !== null && Object.prototype.toString.call(value) === '[object Error]';
 
-/** Only the program has this file name. */
+/** Whether a stack line belongs to the program, which has its own file name. */
 const isOfProgram = (line: string): boolean => /^\s+at .*program\.ts:\d+/.test(line);
 
 type Act = (...args: unknown[]) => void;
 
-/** Timers of the realm. The outside knows only their ids. */
+/** Timers of the program's realm. Code outside the realm knows only their ids. */
 export function createTimers(
   outside: { setTimer(id: number, ms: number): void; clearTimer(id: number): void },
   fail: (thrown: unknown) => void,
@@ -234,7 +234,10 @@ export function createRealm(given: Outside): Realm {
   const rejections = new Map<object, string>();
   let last = 0;
   let hasEnded = false;
-  /** Set when the program has returned. Sent after Node has reported unhandled rejections. */
+  /**
+   * Result of the program, once it has returned. The guest sends the result after Node has reported unhandled
+   * rejections.
+   */
   let result: string | null = null;
 
   class ToolError extends Error {
@@ -258,7 +261,7 @@ export function createRealm(given: Outside): Realm {
   const text = (thrown: unknown): string => show.error(thrown).slice(0, MAX_ERROR_LENGTH);
 
   function call(tool: string, input: unknown = {}): Promise<unknown> {
-    // Created here, so that the stack has the line of the program.
+    // The error is created here, so that its stack contains the line of the program.
     const error = new ToolError(`tools.${tool} failed`);
     if (typeof input !== 'object' || input === null || Array.isArray(input))
       throw new TypeError(`tools.${tool} takes one object`);
@@ -339,8 +342,8 @@ export function createRealm(given: Outside): Realm {
 }
 
 /**
- * A stack overflow inside an outside function throws an error of the outer realm. The program gets an error of its own
- * realm instead.
+ * Replaces errors of the outer realm, such as a stack overflow in an outside function, by errors of the program's own
+ * realm.
  */
 function guarded(outside: Outside): Outside {
   const RangeErrorOf = RangeError;

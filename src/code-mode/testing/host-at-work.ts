@@ -1,4 +1,7 @@
-/** A host for tests that kill it: says so on its output once its program calls or, without one, what it starts ahead is up. */
+/**
+ * Host process of code mode for tests that kill it. Prints `begun` when its program calls a tool. Without a program it
+ * prints `begun` when the prepared sandbox has started.
+ */
 import { createCodeRunner } from '../code-runner.ts';
 import { LIMITS, realSandbox, tool } from './sandboxes.ts';
 

@@ -24,7 +24,7 @@ export interface TryOptions {
   watch?: CallWatch;
 }
 
-/** One that was there when it was looked for. */
+/** Sandbox whose bubblewrap was found earlier and is missing now. */
 export const GONE: Sandbox = { bubblewrap: '/not/there/bwrap', command: () => ['/not/there/bwrap'] };
 
 /** Runs a program in the real sandbox. */
@@ -37,7 +37,7 @@ export async function run(program: string, options: TryOptions = {}): Promise<Co
   return runner.run(program, options.signal ?? new AbortController().signal, options.watch);
 }
 
-/** A tool from a function. */
+/** Creates a tool from a function. */
 export const tool = (name: string, call: CodeTool['call']): CodeTool => ({
   name,
   description: '',
@@ -58,7 +58,7 @@ const done = value => send({ type: 'done', returned: JSON.stringify(value), reje
 const attempt = async act => { try { return { got: String(await act()) }; } catch (error) { return { failed: error.code ?? error.name }; } };
 `;
 
-/** The sandbox with another guest in it: one that a program has taken over and that has all of Node to itself. */
+/** Sandbox whose guest is replaced by code with access to all of Node, as after a successful attack on the guest. */
 export class TakenOver {
   private readonly folder = mkdtempSync(join(tmpdir(), 'squad-guest-'));
   private made = 0;

@@ -15,9 +15,9 @@ class TracedTurn {
   readonly saved = new Set<number>();
   /** Positions of messages that are being stored. */
   readonly pending = new Set<number>();
-  /** True: some messages were dropped and have to be read again. */
+  /** True if some messages were dropped and have to be read again. */
   isMissing = false;
-  /** True: this hub has read all output of the turn. */
+  /** True if this hub has read all output of the turn. */
   isRead = false;
   isOver = false;
   private readonly failed = new Set<number>();
@@ -32,7 +32,7 @@ class TracedTurn {
     return this.saved.has(position) || this.pending.has(position);
   }
 
-  /** True only once for each position. */
+  /** Returns true only once for each position, when its message is new. */
   isNews(position: number): boolean {
     if (position < this.reported) return false;
     this.reported = position + 1;
@@ -45,7 +45,7 @@ class TracedTurn {
     else this.isMissing = true;
   }
 
-  /** True only once for each position. */
+  /** Returns true only once for each position, when storing its message fails. */
   failsFirst(position: number): boolean {
     if (this.failed.has(position)) return false;
     this.failed.add(position);
@@ -74,7 +74,7 @@ interface TracesPorts {
     turn: number,
     take: (message: TraceMessage, place: MessagePlace) => void,
   ): Promise<void>;
-  /** Called when the store rejects messages; once until it accepts them again. */
+  /** Called when the store rejects messages. Not called again until the store accepts messages. */
   warn(message: string, cause: unknown): void;
 }
 
@@ -142,7 +142,7 @@ export class Traces {
     if (run.engine !== NATIVE) return;
     for (let number = 1; number <= run.turn; number++) {
       const turn = this.turnOf(run, number);
-      // It is unknown what an earlier hub stored, so the turn is read again.
+      // This hub does not know which messages an earlier hub stored, so the turn is read again.
       if (!turn.isRead) turn.isMissing = true;
       turn.isOver = true;
     }
@@ -166,7 +166,10 @@ export class Traces {
     return count;
   }
 
-  /** Reports whether messages of a run are stored, from now on. Returns a function that unsubscribes. */
+  /**
+   * Calls the listener when messages of a run are stored or fail to be stored, from now on. Returns a function that
+   * unsubscribes.
+   */
   on(runId: RunId, listener: (note: TraceNote) => void): () => void {
     const all = this.listeners.get(runId) ?? new Set();
     const entry = (note: TraceNote) => listener(note);
@@ -279,14 +282,14 @@ export class Traces {
         void this.closeConversation(turns[0]!.run);
       }
     }
-    // Not while messages are being stored, because there may be no room; after an error there is a pause before the
-    // next attempt.
+    // Nothing is read while messages are being stored, because the size limit may be reached. After an error there is
+    // a pause before the next attempt.
     if (this.inFlight.messages > 0) return;
     if (!isMissing) this.lastError = null;
     else if (!this.lastError) this.readSoon(0);
   }
 
-  /** If this fails, the next hub repeats it. */
+  /** Marks the conversation as complete. If this fails, the next hub repeats it. */
   private async closeConversation({ id, options, createdAt }: Run): Promise<void> {
     const label = traceLabel(id, options.subagent);
     await this.ports.store
@@ -302,7 +305,7 @@ export class Traces {
     this.retry = setTimeout(() => void this.readMissing(), ms).unref();
   }
 
-  /** One turn at a time, so that the size limit holds. */
+  /** Reads one turn at a time, so that the size limit holds. */
   private async readMissing(): Promise<void> {
     this.isReading = true;
     for (const turns of [...this.turns.values()])

@@ -153,10 +153,10 @@ export class BudgetWatch {
   }
 }
 
-/** A turn that has ended by itself is not stopped, because that would save nothing. */
+/** Whether a run should be stopped. A turn that has ended by itself is not, because that would save nothing. */
 function isToBeStopped({ run, isEnding, report }: LiveRun, scope: BudgetScope): boolean {
   if (scope === 'run') return run.options.stopAtBudget && !isEnding && !report.hasEnded;
-  // A turn whose end is being recorded may belong to a run that will wait for a review; that run is stopped.
+  // A turn whose end is being recorded may belong to a run that will wait for a review. Such a run is stopped.
   return isEnding || !report.hasEnded;
 }
 

@@ -77,7 +77,7 @@ export interface RemainingBudgetPorts {
 
 /**
  * Money left in the budgets of a run and its ancestors, after everything that they and their descendants have spent or
- * may still spend. Null: none of them has an enforced budget.
+ * may still spend. Null if none of them has an enforced budget.
  */
 export async function remainingBudget(
   id: RunId,

@@ -5,6 +5,8 @@ import { figuresOf, sumsOf } from './usage.ts';
 const RUN: Parameters<typeof sumsOf>[0] = {
   id: newRunId(),
   roleId: null,
+  engine: 'scripted',
+  workspace: '/project',
   model: null,
   options: { subagent: null },
   status: 'completed',

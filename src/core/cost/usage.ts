@@ -43,7 +43,7 @@ export function dropUnseenTotals(
 }
 
 /**
- * Usage of the chat so far; null: unknown. A stopped turn may have reported only its own usage, even from an engine
+ * Usage of the chat so far. Null if unknown. A stopped turn may have reported only its own usage, even from an engine
  * that counts from the beginning; the count of the next turn will include it.
  */
 export function totalsAfter(
@@ -60,8 +60,8 @@ export function totalsAfter(
 }
 
 /**
- * Total usage of consecutive turns. A figure that one of the two did not report is unknown for both; a turn that
- * reported nothing adds nothing.
+ * Adds the usage of two consecutive turns. A figure is unknown if one of the turns did not report it. A turn without
+ * any usage adds nothing.
  */
 export function usageOfBoth(before: Usage | null, now: Usage | null): Usage | null {
   if (before === null || now === null) return before ?? now;
@@ -75,7 +75,7 @@ export function usageOfBoth(before: Usage | null, now: Usage | null): Usage | nu
 
 export const isEmpty = (usage: Usage): boolean => FIGURES.every(figure => usage[figure] === null);
 
-/** Total known usage of several runs. Null: none has reported anything. */
+/** Total known usage of several runs. Null if none has reported anything. */
 export function usageTogether(usages: readonly (Usage | null)[]): Usage | null {
   const reported = usages.filter(usage => usage !== null);
   if (reported.length === 0) return null;
@@ -88,7 +88,7 @@ export function usageTogether(usages: readonly (Usage | null)[]): Usage | null {
   };
 }
 
-/** Null: no figure is known, which is different from 0. */
+/** Sum of the known figures. Null if no figure is known, which is different from 0. */
 function sumOfKnown(figures: readonly (number | null)[]): number | null {
   const known = figures.filter(figure => figure !== null);
   return known.length === 0 ? null : roundSum(known.reduce((sum, figure) => sum + figure, 0));
@@ -107,42 +107,48 @@ export const isUnreported = (run: Pick<Run, 'status' | 'startedAt'>, usage: Usag
 
 /** Sums over ended runs of one kind, or over a single run that has not ended. */
 export interface RunSums {
-  /** Id of the run that has not ended; null: all have ended. */
+  /** Id of the run that has not ended. Null if all have ended. */
   id: RunId | null;
   roleId: string | null;
   subagent: string | null;
+  engine: string;
+  model: string | null;
+  workspace: string;
   status: Run['status'];
-  /** Model without a price whose tokens were reported; null: there is none. */
+  /** Model without a price whose tokens were reported. Null if there is none. */
   unpricedModel: string | null;
   runs: number;
-  /** Null: no cost was reported. */
+  /** Known cost. Null if no cost was reported. */
   costUsd: number | null;
   input: number | null;
   output: number | null;
-  /** True: at least a part of the cost was estimated from a price list. */
+  /** True if at least a part of the cost was estimated from a price list. */
   isEstimated: boolean;
   /** Number of ended runs that started and have no known cost, which is missing in every sum. */
   unreported: number;
   /** Number of ended runs that reported nothing. */
   withoutUsage: number;
-  /** Total running time of ended runs; null: none has run. */
+  /** Total running time of ended runs. Null if none has run. */
   ranMs: number | null;
-  /** Start of a single run that has not ended; null: not started. */
+  /** Start of a single run that has not ended. Null if it has not started. */
   startedAt: number | null;
 }
 
-type Summed = Pick<Run, 'id' | 'roleId' | 'status' | 'model' | 'usage' | 'startedAt' | 'endedAt'> & {
+type Summed = Pick<
+  Run,
+  'id' | 'roleId' | 'engine' | 'workspace' | 'status' | 'model' | 'usage' | 'startedAt' | 'endedAt'
+> & {
   options: Pick<Run['options'], 'subagent'>;
 };
 
 export function sumsOf(run: Summed): RunSums {
-  const { id, roleId, status, model, usage, startedAt, endedAt } = run;
+  const { id, roleId, engine, workspace, status, model, usage, startedAt, endedAt } = run;
   const hasEnded = isEnd(status);
   return {
     id: hasEnded ? null : id,
     roleId,
     subagent: run.options.subagent,
-    status,
+    ...{ engine, model, workspace, status },
     unpricedModel: isUnreported(run, usage) && isUnpriced(run) ? model : null,
     runs: 1,
     costUsd: usage?.costUsd ?? null,
@@ -176,7 +182,7 @@ export function figuresOf(sums: readonly RunSums[], now: number) {
     input_tokens: sumOfKnown(sums.map(({ input }) => input)),
     output_tokens: sumOfKnown(sums.map(({ output }) => output)),
     cost_usd: sumOfKnown(sums.map(({ costUsd }) => costUsd)),
-    /** At least a part of the cost was estimated from a price list. */
+    /** True if at least a part of the cost was estimated from a price list. */
     cost_is_estimated: sums.some(({ isEstimated }) => isEstimated),
     /** Total running time. */
     duration_seconds: sumOfKnown(

@@ -7,7 +7,10 @@ import type { FolderChanges } from '../ports/worktrees.ts';
 import type { LiveRun } from '../runs/live-run.ts';
 import { parseJson } from '../text.ts';
 
-/** The agent's start waits no longer than this for the snapshot of its folder: in a huge repository it is late, and the evidence says so. */
+/**
+ * Maximum time that the agent's start waits for the snapshot of its folder. In a huge repository the snapshot is
+ * late, and the evidence says so.
+ */
 const BASELINE_TIMEOUT_MS = 150;
 const FILE = 'before.json';
 
@@ -25,7 +28,19 @@ export function takeBaseline(directory: string, workTree: FolderChanges): Promis
   return baseline;
 }
 
-/** Writes it to disk before the agent starts, so that the next hub knows it too; later only if it took too long (null). */
+/** Null snapshot for a folder of another machine. */
+export function baselineOf(
+  { directory, worktree, options }: Run,
+  workTree: FolderChanges,
+): Promise<Baseline> {
+  if (options.machine === null || worktree) return takeBaseline(directory, workTree);
+  return Promise.resolve({ snapshot: null, why: `its folder is on ${options.machine}` });
+}
+
+/**
+ * Writes the baseline to disk before the agent starts, so that the next hub knows it too. Returns null if the
+ * snapshot takes too long. It is then written later.
+ */
 export async function saveBaseline(
   entry: LiveRun,
   turn: TurnRef,
@@ -39,7 +54,7 @@ export async function saveBaseline(
   const baseline = await Promise.race([taken, late]);
   clearTimeout(timer);
   const write = async (found: Baseline) => {
-    // A folder outside any repository has no snapshot: the next hub finds the same.
+    // A folder outside any repository has no snapshot, and the next hub finds that out itself.
     if (found.snapshot) await files.write(turn, FILE, JSON.stringify(found));
   };
   if (baseline) await write(baseline);

@@ -18,6 +18,7 @@ const seen: Observed = {
   exitCode: 0,
   durationMs: 1200,
   leftoversKilled: 1,
+  isCutOff: false,
   refusedHosts: [],
   hasOutput: true,
   structured: null,

@@ -45,22 +45,28 @@ export function verdict(facts: VerdictFacts): Verdict {
   return hasAnything ? 'claimed' : 'empty';
 }
 
-/** Success, and being killed (HUP, INT, KILL, TERM): a run is only completed if it had reported its success before. */
+/**
+ * Exit codes of success and of being killed (HUP, INT, KILL, TERM). A killed run is only completed if it had reported
+ * its success before.
+ */
 const HARMLESS_EXITS = new Set([0, 129, 130, 137, 143]);
 
 export interface VerdictFacts
   extends Pick<Observed, 'status' | 'exitCode' | 'hasOutput' | 'structured'>,
     Pick<Evidence, 'toolCalls' | 'toolFailures' | 'toolDenials' | 'toolEdits'> {
-  /** Null when unknown. */
+  /** Null when the number of changed files is unknown. */
   filesChanged: number | null;
   commits: number | null;
-  /** Other runs worked in the same folder meanwhile: changes may be theirs. */
+  /** Other runs worked in the same folder at the same time, so changes may be theirs. */
   isShared: boolean;
-  /** The work tree is not on the run's own branch: its changes are not what the run delivers. */
+  /** The work tree is not on the run's own branch, so its changes are not what the run delivers. */
   isElsewhere: boolean;
 }
 
-/** In a shared folder the engine must have reported edits too: changes alone could be another run's. */
+/**
+ * Whether changes count as the run's own. In a shared folder the engine must also have reported edits, because the
+ * changes could be another run's.
+ */
 const areItsOwn = ({ isShared, isElsewhere, toolEdits }: VerdictFacts): boolean =>
   !isElsewhere && (!isShared || (toolEdits ?? 0) > 0);
 
@@ -75,20 +81,22 @@ export interface Observed {
   exitCode: number | null;
   durationMs: number | null;
   leftoversKilled: number;
-  /** The answer, or any output of an engine without answers, is more than white space. */
+  /** The answer contains more than white space. For an engine without answers, any output counts. */
   hasOutput: boolean;
-  /** Null when the run has no schema. */
+  /** Whether the structured answer matches its schema. Null when the run has no schema. */
   structured: 'valid' | 'invalid' | null;
-  /** Of this turn. Null when the engine reports none. */
+  /** Tool calls of this turn. Null when the engine reports none. */
   tools: { calls: number; failures: number; denials: number; edits: number } | null;
-  /** Null when there was no snapshot of the folder in time. */
+  /** Null when the snapshot of the folder was not ready in time. */
   baseline: Baseline | null;
   changes: WorkChanges | null;
   startedAt: number | null;
   otherRuns: number;
-  /** Hosts that its sandbox did not let it reach, in any of its turns. */
+  /** True if the run's sandbox lost its network in this turn. */
+  isCutOff: boolean;
+  /** Hosts that the run's sandbox blocked in any of its turns. */
   refusedHosts: string[];
-  /** Of the turns before this one; null: there was none. */
+  /** Evidence of the turns before this one. Null in the first turn. */
   earlier: Evidence | null;
 }
 
@@ -124,7 +132,7 @@ export function evidenceOf(seen: Observed): Evidence {
   };
 }
 
-/** Over all turns, because changes are compared with the folder before the first of them. */
+/** Tool calls of all turns, because changes are compared with the folder before the first turn. */
 function wholeTools({ tools, earlier }: Observed): Observed['tools'] {
   if (earlier?.toolCalls == null) return tools;
   return {
@@ -145,7 +153,7 @@ const editsUnseen = (tools: Observed['tools'], changes: WorkChanges | null): boo
   (tools?.edits ?? 0) > 0 && changes?.files?.length === 0 && changes.commits?.count === 0;
 
 function noteOf(
-  { baseline, changes, otherRuns, tools, refusedHosts }: Observed,
+  { baseline, changes, otherRuns, tools, isCutOff, refusedHosts }: Observed,
   isLate: boolean,
 ): string | null {
   const notes = [
@@ -156,6 +164,9 @@ function noteOf(
       : null,
     editsUnseen(tools, changes)
       ? 'the engine reported edits that git does not show: ignored files, or outside the repository'
+      : null,
+    isCutOff
+      ? 'the proxy process of its sandbox ended: from then on it reached no host, and not Squad'
       : null,
     refusedHosts.length > 0 ? `its sandbox refused connections to ${listed(refusedHosts)}` : null,
     ...(changes?.notes ?? []),
@@ -174,8 +185,11 @@ export interface EvidencePorts {
   files: RunFiles;
   store: Store;
   workTree: FolderChanges;
-  /** Brings commits of a sandboxed agent into the repository. Returns a note for readers of the result. */
-  collectCommits(run: Run): Promise<string | null>;
+  /**
+   * Brings commits of an agent in a sandbox or on another machine into the repository. Returns a note for readers of the run's
+   * result.
+   */
+  collectCommits(run: Run, end: TurnEnd): Promise<string | null>;
   /** Runs that have not ended. */
   liveRuns(): Run[];
 }
@@ -186,7 +200,7 @@ export interface Ending {
   end: TurnEnd;
 }
 
-/** Enough to tell whether an output is more than white space. */
+/** Number of bytes that are checked for anything other than white space. */
 const PEEK_BYTES = 4_096;
 const MAX_OTHERS = 1_000;
 
@@ -216,9 +230,10 @@ export async function gatherEvidence(
         })
       : null,
     startedAt: run.startedAt,
-    // Stored at the end of the turn before, so it survives a restart.
+    // The evidence was stored at the end of the previous turn, so it survives a restart.
     earlier: turnNumber > 1 ? run.evidence : null,
     otherRuns: await countOthers(entry, end, ports),
+    isCutOff: run.options.sandbox.network !== 'full' && files.isCutOff(turn),
     refusedHosts: run.options.sandbox.network === 'full' ? [] : await refusedHosts(turn, files),
   });
 }
@@ -239,7 +254,10 @@ function structuredOf(
   return status === 'completed' ? 'valid' : null;
 }
 
-/** Counts runs that were running in the same repository, or folder, at any moment of this one: changes may be theirs. */
+/**
+ * Counts other runs that were running in the same repository or folder at any time during this run. Changes may be
+ * theirs.
+ */
 async function countOthers(
   { run, baseline }: LiveRun,
   end: TurnEnd,
@@ -248,7 +266,9 @@ async function countOthers(
   if (run.startedAt === null) return 0;
   const root = baseline?.snapshot?.root ?? null;
   const isNear = (other: Run) =>
-    root === null ? usesSameFolder(run, other) : `${other.directory}${sep}`.startsWith(`${root}${sep}`);
+    root === null
+      ? usesSameFolder(run, other) && other.options.machine === run.options.machine
+      : `${other.directory}${sep}`.startsWith(`${root}${sep}`);
   const ended = await store.endedSince(run.startedAt, MAX_OTHERS);
   const others = [...ended, ...liveRuns()].filter(
     other =>

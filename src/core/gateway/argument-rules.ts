@@ -6,7 +6,7 @@ import { isMeant, matchesWildcard } from './tool-names.ts';
 /** The values at a path inside the arguments of a call. */
 interface Found {
   values: unknown[];
-  /** True: the path does not exist, or does not exist in one of the list elements on the way. */
+  /** True if the path is missing in the arguments, or in one of the list elements on the way. */
   isMissing: boolean;
 }
 
@@ -14,7 +14,7 @@ interface Found {
 const MAX_STEPS = 100_000;
 const MAX_DEPTH = 64;
 
-/** The arguments are too large or too deeply nested to be searched. */
+/** Thrown when the arguments are too large or too deeply nested to be searched. */
 class Unsearchable extends Error {}
 
 /**
@@ -78,7 +78,7 @@ function counter(): (depth: number) => void {
 /** Folders that relative paths refer to: one for paths in a rule, one for paths in a call. */
 export interface Origins {
   workspaceRoot: string;
-  /** The server's working directory; null: unknown. */
+  /** The server's working directory. Null if unknown. */
   serverFolder: string | null;
 }
 

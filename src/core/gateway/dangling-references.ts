@@ -23,7 +23,7 @@ export interface DanglingReference {
 
 /** Facts outside the configuration that decide whether a reference dangles. */
 export interface ReferenceFacts {
-  /** Ids of the existing roles; null: unknown, so no role counts as missing. */
+  /** Ids of the existing roles. Null if they are unknown, so that no role counts as missing. */
   roles: readonly string[] | null;
   /** Whether the user has confirmed the entry as written. */
   isConfirmed(reference: DanglingReference): boolean;
@@ -32,7 +32,7 @@ export interface ReferenceFacts {
 /** The strict default: nothing is confirmed. */
 export const NO_FACTS: ReferenceFacts = { roles: null, isConfirmed: () => false };
 
-/** Stands for every run, including those without a role. */
+/** Name that means every run, including runs without a role. */
 export const EVERYBODY = '*';
 
 /** Whether an entry is a name rather than a pattern. */

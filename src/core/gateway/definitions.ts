@@ -14,17 +14,17 @@ const MAX_PARTS = 50_000;
 const SCHEMAS_BY_NAME = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'];
 
 /**
- * A listed definition in the form that agents see: without invisible characters, and without `_meta`, which is for
- * programs and may differ each time. Null: it is invalid or too large; `definitionFault` says why. `redact` gets each
- * text without invisible characters, which could split a secret, but before the text is cut, which could cut a secret
- * in half.
+ * A listed definition in the form that agents see: without invisible characters and without `_meta`, which is for
+ * programs and may differ each time. Null if it is invalid or too large, for the reason in `definitionFault`. `redact`
+ * gets each text after invisible characters are removed, which could split a secret, and before the text is cut, which
+ * could cut a secret in half.
  */
 export function definitionOf(raw: unknown, redact: Redact = asItIs): Definition | null {
   const read = readDefinition(raw, redact);
   return typeof read === 'string' ? null : read;
 }
 
-/** Why a definition is rejected, as a clause; null if it is not. */
+/** Why a definition is rejected, as a clause. Null if it is not. */
 export function definitionFault(raw: unknown): string | null {
   const read = readDefinition(raw, asItIs);
   return typeof read === 'string' ? read : null;
@@ -55,7 +55,7 @@ function readDefinition(raw: unknown, redact: Redact): Definition | string {
   const { name } = fields;
   if (typeof name !== 'string' || name === '') return 'it has no name';
   if (name.length > MAX_NAME_LENGTH) return `its name has more than ${MAX_NAME_LENGTH} characters`;
-  // The server knows the tool only by this name, so the name cannot be cleaned.
+  // A name with hidden characters is refused, because the server knows the tool only by that name.
   if (withoutHidden(name) !== name) return 'its name has control or invisible characters';
   try {
     return clean(
@@ -76,7 +76,7 @@ interface Place {
   /** Depth in schemas; the definition itself has level 0. */
   level: number;
   depth: number;
-  /** True: the keys are names and the values are schemas. */
+  /** True if the keys are names and the values are schemas. */
   isMap: boolean;
 }
 
@@ -99,7 +99,7 @@ function clean(
   const fields = Object.entries(value)
     .filter(([key]) => key !== '__proto__')
     .map(([key, field]) => {
-      // An agent has to send this key unchanged, so the key cannot be cleaned either.
+      // A key with hidden characters is refused, because an agent has to send the key unchanged.
       if (withoutHidden(key) !== key) throw new Excess('a key in it has control or invisible characters');
       if (typeof field === 'string' && (key === 'description' || key === 'title'))
         return [key, cutText(redact(withoutHidden(field)))];

@@ -3,7 +3,7 @@ export interface UnavailableServer {
   server: string;
   /** Why the server is unavailable, as one clause without secrets. */
   fault: string;
-  /** Null: no retry is planned. */
+  /** Milliseconds until the next attempt to connect. Null if no retry is planned. */
   retryInMs: number | null;
   /** Tools of the role's other servers that are up or starting, by their exposed names. Only these are suggested. */
   others: readonly { server: string; tools: readonly string[]; isStarting?: boolean }[];
@@ -24,7 +24,7 @@ export function unavailableText(state: UnavailableServer): string {
   ].join(' ');
 }
 
-/** The text that an agent gets before it starts; null when every server is available. */
+/** The text that an agent gets before it starts. Null when every server is available. */
 export function startNotice(list: readonly UnavailableServer[]): string | null {
   const first = list[0];
   if (!first) return null;

@@ -37,11 +37,11 @@ export interface ServerGrant {
   prompts: NameRule;
   argumentRules: readonly ArgumentRule[];
   /**
-   * Working directory of the server's process, to which relative paths refer. Null: the server is remote, or the folder
-   * is not known yet.
+   * Working directory of the server's process, to which relative paths refer. Null if the server is remote, or the
+   * folder is not known yet.
    */
   folder: string | null;
-  /** All known tools of the server, by its own names; null while unknown. */
+  /** All known tools of the server, by its own names. Null while unknown. */
   known: ReadonlySet<string> | null;
   /** Excluding entries that match none of the known tools. While there are any, every tool stays hidden. */
   unmatched: readonly string[];
@@ -124,7 +124,7 @@ function grant(
   config: McpConfig,
   id: string,
   server: Server,
-  /** Null: the whole server. */
+  /** Null for all tools of the server. */
   tools: readonly string[] | null,
   restrictions: readonly Restriction[],
   roleId: string | null,
@@ -176,7 +176,7 @@ function singleTools(roleMcp: readonly string[]): Map<string, string[]> {
   return tools;
 }
 
-/** The value of a key from a file; undefined for inherited properties. */
+/** The value of a key from a file. Undefined for inherited properties. */
 export function own<T>(record: Readonly<Record<string, T>>, key: string | null): T | undefined {
   return key !== null && Object.hasOwn(record, key) ? record[key] : undefined;
 }
@@ -244,11 +244,11 @@ function isExcluded({ except }: NameRule, { server, name }: Thing): boolean {
 export interface ListEntry {
   server: string;
   entry: string;
-  /** Its place in the file: `toolRestrictions.coder.github.exclude`. */
+  /** Place of the entry in the file: `toolRestrictions.coder.github.exclude`. */
   where: string;
   /**
-   * True: the entry hides tools or checks their arguments. If it matches no tool, something is allowed that should not
-   * be.
+   * True if the entry hides tools or checks their arguments. If such an entry matches no tool, a call may be allowed
+   * that should be refused.
    */
   takesAway: boolean;
 }

@@ -23,7 +23,7 @@ export interface ConfigFinding {
   path: ConfigPath;
   message: string;
   suggestion?: string;
-  /** True: something is not set on this machine; the file itself is correct. */
+  /** True if something is not set on this machine, while the file itself is correct. */
   isLacking?: boolean;
 }
 
@@ -53,7 +53,7 @@ export interface RoleServers {
   id: string;
   file: string;
   mcp: readonly string[];
-  /** False: the entries have no effect until the user trusts the file. */
+  /** If false, the entries have no effect until the user trusts the file. */
   isTrusted: boolean;
 }
 
@@ -205,8 +205,8 @@ function unknownTools(
   names: readonly string[],
   path: ConfigPath,
   /**
-   * A wrong name in a list that allows tools has no effect; in a list that excludes tools, it hides the server. Only
-   * excluding lists may contain patterns.
+   * Whether the list excludes tools. A wrong name in such a list hides the whole server, while in a list that allows
+   * tools it has no effect. Only excluding lists may contain patterns.
    */
   takesAway: boolean,
 ): ConfigFinding[] {
@@ -270,7 +270,7 @@ export function lintRoleFiles(
   return roleFiles.flatMap(({ file, mcp }) =>
     mcp.flatMap((entry): RoleFinding[] => {
       const server = serverIn(entry);
-      // Skipped: `squad/…` are Squad's own tools.
+      // Entries `squad/…` are skipped, because they mean Squad's own tools.
       if (server === 'squad' || Object.hasOwn(disabled, server)) return [];
       if (!Object.hasOwn(servers, server)) {
         const message = `There is no server "${server}"`;

@@ -31,8 +31,8 @@ const SCHEME = /^(Bearer|Basic|Token) +\S{8,}$/i;
 const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----/;
 
 /**
- * Whether a text contains a secret, whatever its name. If a text contains a variable, the secret is probably in the
- * variable.
+ * Whether a text itself looks like a secret, whatever the name of its field. A password or token that is a variable does not
+ * count, because the variable holds the secret.
  */
 export function looksSecretValue(text: string): boolean {
   if (urlSecrets(text).some(({ value }) => namesIn(value).length === 0)) return true;
@@ -48,7 +48,7 @@ export function isSecretArgument(args: readonly string[], index: number): boolea
   const arg = args[index]!;
   const [, name, value] = FLAG_WITH_VALUE.exec(arg) ?? [null, FLAG.exec(args[index - 1] ?? '')?.[1], arg];
   if (name === undefined || value === undefined || !looksSecretName(name)) return false;
-  // Not secret: `--token-file /run/token` and `--key ./server.pem` name a file.
+  // A file name is not secret: `--token-file /run/token` and `--key ./server.pem` name files.
   return (
     value.length >= MIN_SECRET_LENGTH &&
     !/^[-./~]/.test(value) &&
@@ -82,7 +82,10 @@ function addressSecrets(
   ];
 }
 
-/** An address that is not a URL appears in the error message, so everything in it that may be a password counts too. */
+/**
+ * Secrets in an address that is not a URL. Its text appears in the error message, so every part that may be a password
+ * counts as secret.
+ */
 function secretsIn(address: string): Secret[] {
   if (/^https?:$/.test(URL.parse(address)?.protocol ?? ''))
     return [...urlSecrets(address), ...keyAsUser(address)];
@@ -128,7 +131,7 @@ const SECRET = new RegExp(
     String.raw`(api|access|ssh|private|signing|encryption) ?keys?\b`,
   ].join('|'),
 );
-/** Tokens in the sense of language models. */
+/** Phrases in which "token" means a token of a language model, not a secret. */
 const MODEL_TOKENS =
   /\b(max|min|maximum|minimum|number of|total|input|output|prompt|completion|context) tokens?\b|\btokens? (count|limit|budget|usage)\b/g;
 

@@ -39,7 +39,7 @@ export function exposedName(server: string, tool: string): string {
   return `${readable}_${digits}`;
 }
 
-/** The id without those underscores that would hide where it ends in a name. */
+/** Server id without underscores that would hide where the id ends in a name. */
 const plainId = (id: string): string =>
   /^_|__|_$/.test(id) ? id.replace(/_{2,}/g, '_').replace(/^_|_$/g, '') || 'server' : id;
 
@@ -53,7 +53,7 @@ export function readExposedName(name: string): { server: string; own: string } |
 /** The URI or URI template by which agents know a resource of another server. */
 export const exposedUri = (server: string, uri: string): string => `${schemeOf(server)}+${uri}`;
 
-/** Null: the URI does not belong to another server. */
+/** Finds the server of an exposed URI. Null if the URI does not belong to another server. */
 export function parseExposedUri(uri: string): { server: string; uri: string } | null {
   const parts = /^([a-z][a-z0-9.-]*)\+(.+)$/s.exec(uri);
   const server = parts && idOf(parts[1]!);
@@ -145,12 +145,12 @@ export class NameTable {
       if (pair && more.length === 0) this.#byName.set(name, { server: pair[0], tool: pair[1] });
   }
 
-  /** Null: no such name, or two tools would share it. */
+  /** Finds a tool by its exposed name. Null if there is no such name, or if two tools would share it. */
   find(name: string): { server: string; tool: string } | null {
     return this.#byName.get(name) ?? null;
   }
 
-  /** Null: another tool would share the name, or the tool is not in the table. */
+  /** Exposed name of a tool. Null if another tool would share the name, or if the tool is not in the table. */
   nameOf(server: string, tool: string): string | null {
     const name = exposedName(server, tool);
     const found = this.find(name);

@@ -43,7 +43,7 @@ export function substitute(
   return done + text.slice(at);
 }
 
-/** The first `${…` that is not a valid variable; null if there is none. */
+/** The first `${…` that is not a valid variable. Null if there is none. */
 export function malformedVariable(text: string): string | null {
   const left = text.replace(VARIABLE, '');
   const at = left.indexOf('${');
@@ -61,9 +61,9 @@ type FilledUrl =
 
 /** A host name or address, with or without a port. */
 const HOST = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
-/** The beginning of a URL up to a position in its user, password, host or port. */
+/** Matches the beginning of a URL up to a position in its user, password, host or port. */
 const IN_AUTHORITY = /^\s*[a-z][a-z0-9+.-]*:[/\\]*[^/?#\\]*$/i;
-/** An `@` that was meant to end a password: a character in the password has ended the host before. */
+/** Matches an `@` that was meant to end a password, if a character in the password has ended the host part earlier. */
 const LATE_AT = /^\s*[a-z][a-z0-9+.-]*:[/\\]*[^/?#\\]*[:@][^/?#\\]*[/?#\\].*@/is;
 
 /**
@@ -105,10 +105,10 @@ export type Resolution =
   | {
       server: ResolvedServer;
       secrets: Secret[];
-      /** Equal for two servers with the same configuration and values. */
+      /** Key of a server. It is equal for two servers with the same configuration and values. */
       key: string;
     }
-  /** Variables that are not set or empty: an empty one would turn `Bearer ${TOKEN}` into `Bearer `. */
+  /** Names of variables that are not set or empty. An empty value would turn `Bearer ${TOKEN}` into `Bearer `. */
   | { missing: string[] }
   /** Why the server cannot be used with these values, as a clause; never contains a value. */
   | { fault: string };

@@ -42,6 +42,8 @@ test.each<[string, Parameters<typeof answerText>[0], string, string]>([
   ...['no', 'N', 'deny', 'false', '2'].map(
     said => ['no leave', approval, said, 'no'] as [string, typeof approval, string, string],
   ),
+  ['no leave, with a reason', approval, ' No: use pnpm,\nyes really ', 'no: use pnpm,\nyes really'],
+  ['no leave, with a reason after a comma', approval, 'no, use pnpm', 'no: use pnpm'],
   ['a form', form, '{"name": "Ada", "age": 36}', '{"name":"Ada","age":36}'],
   [
     'a form filled in by hand',
@@ -92,7 +94,9 @@ test.each<[string, Parameters<typeof answerText>[0], string, string]>([
 describe('what is no answer says how one would look', () => {
   test.each([
     ['nothing', words, ' \n', 'Answer with text.'],
-    ['neither yes nor no', approval, 'perhaps', 'Answer yes or no.'],
+    ['neither yes nor no', approval, 'perhaps', 'Answer yes, no, or "no: REASON".'],
+    ['a word that begins with no', approval, 'none', 'Answer yes, no, or "no: REASON".'],
+    ['a yes with more', approval, 'yes: but', 'Answer yes, no, or "no: REASON".'],
     ['none of the choices', choices, '4', '1 SQLite, 2 postgres, 3 1'],
     ['no number of a choice', choices, '0', '2 postgres'],
     ['a form without what it needs', form, '{"age": 3}', '"name" (text)'],

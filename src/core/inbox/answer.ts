@@ -56,7 +56,7 @@ export function limitsOf(schema: Json): Limits {
   };
 }
 
-/** Why a value is invalid, as the rest of a sentence; null if it is valid. */
+/** Why a value is invalid, as the rest of a sentence. Null if it is valid. */
 function outsideLimits(limits: Limits, value: unknown): string | null {
   if (typeof value === 'number') return numberOutside(limits, value);
   return typeof value === 'string' ? textOutside(limits, value) : null;
@@ -77,8 +77,8 @@ function textOutside({ minLength = 0, maxLength, pattern, format }: Limits, text
 }
 
 /**
- * A server's pattern may never finish, and only code in a script can be stopped. If it takes too long, the value counts
- * as a match, and the server has to check it.
+ * A server's pattern may never finish, and only code in a `vm` script can be stopped. If the pattern takes too long,
+ * the value counts as a match, and the server has to check it.
  */
 function matches(pattern: string, text: string): boolean {
   const before = process.threadCpuUsage();
@@ -131,7 +131,7 @@ export function answerText(item: Asked, said: string): string {
 function answerOptions({ kind, choices, fields }: Asked): string {
   if (fields.length > 0)
     return `Answer with a JSON object, or ${DECLINE}: ${fields.map(describeField).join(', ')}.`;
-  if (kind !== 'question') return 'Answer yes or no.';
+  if (kind !== 'question') return 'Answer yes, no, or "no: REASON".';
   if (choices.length === 0) return 'Answer with text.';
   return `Answer with one of these, or its number: ${choices.map((choice, i) => `${i + 1} ${shown(choice)}`).join(', ')}.`;
 }
@@ -139,10 +139,15 @@ function answerOptions({ kind, choices, fields }: Asked): string {
 function yesOrNo(text: string): string {
   if (isNo(text) || text === '2') return NO;
   if (YESES.has(text.toLowerCase()) || text === '1') return YES;
-  throw refused(`"${shown(text)}" is neither yes nor no`, 'Answer yes or no.');
+  const reason = /^no\s*[:,;.]\s*(\S.*)$/is.exec(text)?.[1];
+  if (reason !== undefined) return `${NO}: ${reason}`;
+  throw refused(`"${shown(text)}" is neither yes nor no`, 'Answer yes, no, or "no: REASON".');
 }
 
-/** In a form with a single field, "no" is a value if the field is yes or no, or has "no" as a choice. */
+/**
+ * Whether the user declined. In a form with a single field, "no" is a value if the field is yes or no, or has "no" as
+ * a choice.
+ */
 function isDeclined([first, ...more]: readonly InboxField[], text: string): boolean {
   if (text.toLowerCase() === DECLINE) return true;
   if (!isNo(text)) return false;
@@ -152,7 +157,7 @@ function isDeclined([first, ...more]: readonly InboxField[], text: string): bool
 
 const isNo = (text: string) => NOES.has(text.toLowerCase());
 
-/** Compares with the texts first, because a choice may itself be a number. */
+/** Finds the chosen text. The texts are compared before the numbers, because a choice may itself be a number. */
 function choiceOf(choices: readonly string[], text: string): string {
   const named =
     choices.find(choice => choice === text) ??
@@ -188,7 +193,7 @@ function formAnswer(fields: readonly InboxField[], text: string): Record<string,
   return Object.fromEntries(filled);
 }
 
-/** The value in the field's type; undefined if it was left out. */
+/** The value in the field's type. Undefined if it was left out. */
 function fieldValue(field: InboxField, value: unknown): unknown {
   const isMissing = value === undefined || value === null || value === '';
   if (isMissing && !field.isRequired) return undefined;
@@ -257,7 +262,8 @@ function describeClosing({ state, answer, answeredBy, withdrawnBecause }: InboxI
 }
 
 /**
- * Error for an id that matches no item or several. `found`: items whose ids begin with it; `others`: all candidates.
+ * Error for an id that matches no item or several. `found` are the items whose ids begin with it, `others` all
+ * candidates.
  */
 export function unknownItem(
   given: string,

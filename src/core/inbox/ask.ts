@@ -8,7 +8,7 @@ import { answerText } from './answer.ts';
 export interface Ask {
   run: Run;
   kind: InboxKind;
-  /** An MCP server or a tool of the engine that asks through the run. */
+  /** Name of the MCP server or engine tool that asks through the run. */
   source?: string;
   question: string;
   details?: string;

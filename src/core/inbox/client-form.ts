@@ -33,7 +33,7 @@ export function clientForm(
   const texts = asked.flatMap(({ title, description, choices: some }) => [title, description ?? '', ...some]);
   const warning = hiddenWarning([message, ...texts].join('\n'), 'This form');
   return {
-    // Made visible, because a client may show this in a terminal.
+    // Hidden characters are made visible, because a client may show this text in a terminal.
     message: [visibleText(message), ...(warning === null ? [] : [warning])].join('\n\n'),
     requestedSchema: {
       type: 'object',
@@ -43,7 +43,7 @@ export function clientForm(
   };
 }
 
-/** The person's reply; null: there was none, so the item stays open for others. */
+/** The person's reply. Null if there was none, so that the item stays open for others. */
 export type FormReply = { answer: string } | 'declined' | null;
 
 /** Closing the form does not decline the item: the person may answer elsewhere. */

@@ -14,7 +14,7 @@ type Json = Record<string, unknown>;
 export type Elicited =
   | { action: 'accept'; content: Json }
   | { action: 'decline' }
-  /** Nobody answered. */
+  /** Nobody answered the question. */
   | { action: 'cancel' };
 
 interface Form {
@@ -28,8 +28,8 @@ const MAX_LENGTH = { name: 100, title: 200, description: 1_000, choice: 200, who
 const MAX = { fields: 50, choices: 200 };
 
 /**
- * Converts a server's `elicitation/create` to a form for the inbox. Null: it cannot be shown as a form, or seems to ask
- * for a secret. URL mode is not supported: users should not open a link because an agent's server says so.
+ * Converts a server's `elicitation/create` to a form for the inbox. Null if it cannot be shown as a form, or seems to
+ * ask for a secret. URL mode is not supported: users should not open a link because an agent's server says so.
  */
 export function formOf({ mode = 'form', message, requestedSchema }: Json): Form | null {
   if (mode !== 'form' || typeof message !== 'string' || message.trim() === '') return null;
@@ -65,7 +65,7 @@ function fieldOf(name: string, schema: Json, isRequired: boolean): InboxField | 
   return canBeShown(field) && !(isTyped(field) && texts.some(looksSecret)) ? field : null;
 }
 
-/** Only a field that the user types into can contain a secret. */
+/** Whether the user types into the field. Only such a field can contain a secret. */
 const isTyped = ({ type }: InboxField): boolean => type === 'text' || type === 'number';
 
 function canBeShown({ name, title, description, choices }: InboxField): boolean {

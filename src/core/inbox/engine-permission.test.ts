@@ -73,7 +73,9 @@ describe('what the engine hears', () => {
     expect(toPermissionAnswer(item('answered', 'yes'))).toEqual({ isGiven: true }));
 
   test.each([
-    [item('answered', 'no'), 'the user (page) said no'],
+    [item('answered', 'no'), 'the user (page) said no. Do not'],
+    [item('answered', 'no: use pnpm'), 'the user (page) said no: use pnpm. Do not'],
+    [item('answered', 'no: why?'), 'the user (page) said no: why? Do not'],
     [item('expired', 'no', 'default'), 'nobody answered in time'],
     // Whatever stands there: nobody has said it.
     [item('expired', 'yes', 'default'), 'nobody answered in time'],

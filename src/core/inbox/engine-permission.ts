@@ -1,18 +1,16 @@
 import { createHash } from 'node:crypto';
 import { oneLine, visibleText } from '../../base/text.ts';
-import { type InboxItem, whoAnswered, YES } from '../../schema/inbox.ts';
+import { type InboxItem, NO, whoAnswered, YES } from '../../schema/inbox.ts';
+import type { EngineAnswer } from '../ports/engine.ts';
 import type { Ask } from './ask.ts';
 
 /** A use of a tool that needs permission. */
 export interface ToolUse {
   tool: string;
   input: Readonly<Record<string, unknown>>;
-  /** The engine's id for this use; null if it gave none. */
+  /** The engine's id for this use. Null if it gave none. */
   id: string | null;
 }
-
-/** `why` is a message for the model. */
-export type PermissionAnswer = { isGiven: true } | { isGiven: false; why: string };
 
 const MAX_DETAILS_LENGTH = 30_000;
 const MAX_NAME_LENGTH = 100;
@@ -31,12 +29,13 @@ export function permissionAsk(engine: string, { tool, input, id }: ToolUse): Omi
 }
 
 /** Every answer except yes means no. */
-export function toPermissionAnswer({ state, answer, answeredBy }: InboxItem): PermissionAnswer {
+export function toPermissionAnswer({ state, answer, answeredBy }: InboxItem): EngineAnswer {
   if (state === 'answered' && answer === YES) return { isGiven: true };
   const by = whoAnswered(answeredBy);
+  const reason = answer?.startsWith(`${NO}: `) ? answer.slice(NO.length) : '.';
   const why =
     state === 'answered'
-      ? `Not allowed: ${by} said no. Do not try to do it in another way; continue without it, or ask with ask_user.`
+      ? `Not allowed: ${by} said no${reason.replace(/(?<![.!?])$/, '.')} Do not try to do it in another way; continue without it, or ask with ask_user.`
       : state === 'expired'
         ? 'Not allowed: the user was asked and nobody answered in time. Continue without it, and say in your report what is missing.'
         : 'Not allowed: the question was withdrawn before anybody answered.';

@@ -19,7 +19,7 @@ const MINUTE = 60_000;
 export function deadlineOf(
   { minutes }: Pick<Ask, 'minutes'>,
   settings: HubSettings,
-  /** Milliseconds left in the asker's turn; null: no limit. */
+  /** Milliseconds left in the asker's turn. Null if there is no limit. */
   turnLeft: number | null,
   now: number,
 ): number {
@@ -33,9 +33,9 @@ export function deadlineOf(
 interface InboxPorts extends DeliveryPorts {
   store: Store;
   settings(): HubSettings;
-  /** The run's current state; null: it has ended. */
+  /** The run's current state. Null if it has ended. */
   current(id: RunId): Run | null;
-  /** Milliseconds left in its turn; null: no limit. */
+  /** Milliseconds left in its turn. Null if there is no limit. */
   timeLeft(id: RunId): number | null;
 }
 
@@ -167,8 +167,8 @@ export class Inbox {
   }
 
   /**
-   * Hands the answer to the asker. The answer has arrived for certain only when the run continues: until then the run
-   * may ask again.
+   * Hands the answer to the run that asked. The answer has certainly arrived only when the run continues. Until then
+   * the run may ask again.
    */
   deliver(item: InboxItem): void {
     if (item.state !== 'open') this.delivered.add(item);
@@ -216,7 +216,7 @@ export class Inbox {
     const items = await this.ports.store.inboxItems({ state: 'open', limit: ALL_ITEMS });
     for (const item of items.toReversed()) this.add(item);
     for (const item of items) {
-      // The call of the server ended with the earlier hub.
+      // The server's call ended with the earlier hub, so nobody waits for the answer.
       const isOfServer = item.source !== null && item.kind !== 'permission';
       if (!this.ports.current(item.runId)) await this.withdraw(item.id, 'run_ended');
       else if (isOfServer) await this.withdraw(item.id, 'hub_ended');
@@ -305,7 +305,7 @@ export class Inbox {
     return this.queue.run(id, async () => {
       const item = this.items.get(id);
       if (!item) throw alreadyClosed(await this.stored(id));
-      // Checked again, because on a busy machine the alarm may be late.
+      // The deadline is checked again, because on a busy machine the alarm may be late.
       if (this.timeLeft(item) <= 0) throw alreadyClosed(await this.closeItem(item, unanswered(item)));
       return this.closeItem(item, patchOf(item));
     });

@@ -11,7 +11,7 @@ const branch = (given: Partial<PlannedBranch> = {}): PlannedBranch => ({
     status: 'completed',
     branch: 'squad/coder/x',
   },
-  ...{ outcome: 'merges', commit: 'c', files: 1, conflicts: [], messages: [], commitsWork: false },
+  ...{ outcome: 'merges', commit: 'c', files: 1, conflicts: [], messages: [], hunks: [], commitsWork: false },
   ...{ overlaps: [], isBehind: false },
   ...given,
 });

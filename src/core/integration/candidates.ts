@@ -104,7 +104,7 @@ export interface Ready extends Candidate {
   files: readonly string[];
   tip: string;
   move: BranchMove | null;
-  /** Why its work cannot be committed; null if it can. */
+  /** Why its work cannot be committed. Null if it can. */
   refusal: string | null;
 }
 
@@ -166,7 +166,7 @@ async function uncommitted(
     return { move: await branches.prepareAll(worktree, uncommittedWorkMessage(run)), refusal: null };
   } catch (thrown) {
     if (!(thrown instanceof SquadError)) throw thrown;
-    // Without its folder there is no uncommitted work.
+    // A work tree whose folder is missing has no uncommitted work.
     if (thrown.code === 'WORKTREE_MISSING') return { move: null, refusal: null };
     if (thrown.code === 'UNCOMMITTABLE') return { move: null, refusal: thrown.message };
     throw thrown;

@@ -59,7 +59,7 @@ const item = (state: ChecklistItem['state'], what: string, note: string | null =
 
 type Blocked = NonNullable<IntegrationPlan['blocked']>;
 
-/** Why nothing can be merged, with the next step. Null: something can be merged, or there is nothing to merge. */
+/** Why nothing can be merged, with the next step. Null if something can be merged, or there is nothing to merge. */
 export function blockedBy(facts: Facts): Blocked | null {
   const { branches, obstacles, untrustedCheck, check } = facts;
   const having = (wanted: string) => branches.filter(({ outcome }) => outcome === wanted);

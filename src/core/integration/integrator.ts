@@ -24,6 +24,14 @@ export interface IntegratorPorts extends PlanPorts {
   checkpoint: Checkpoint;
 }
 
+export const RunningCheck = z.object({
+  command: z.array(z.string()),
+  startedAt: z.number(),
+  /** End of the command's output. */
+  output: z.string(),
+});
+type RunningCheck = z.infer<typeof RunningCheck>;
+
 export const Integrated = z.object({
   target: z.string(),
   from: z.string(),
@@ -50,8 +58,33 @@ export class Integrator {
   readonly #plans = new Map<string, MadePlan>();
   #last: Promise<unknown> = Promise.resolve();
 
+  /** Check that is running. Null if no check is running. */
+  #check: { command: string[]; startedAt: number; read(): Promise<string> } | null = null;
+
   constructor(ports: IntegratorPorts) {
-    this.#ports = ports;
+    this.#ports = {
+      ...ports,
+      runCheck: async ask => {
+        const command = ask.argv;
+        const startedAt = ports.clock.now();
+        const onStart = (read: () => Promise<string>) => {
+          this.#check = { command, startedAt, read };
+        };
+        try {
+          return await ports.runCheck({ ...ask, onStart });
+        } finally {
+          this.#check = null;
+        }
+      },
+    };
+  }
+
+  /** Returns the running check with the end of its output so far. Null if no check is running. */
+  async checkNow(): Promise<RunningCheck | null> {
+    if (!this.#check) return null;
+    const { command, startedAt, read } = this.#check;
+    // The check may end while its output is read. The output is removed then.
+    return { command, startedAt, output: await read().catch(() => '') };
   }
 
   plan(request: PlanRequest): Promise<IntegrationPlan> {
@@ -125,7 +158,7 @@ export class Integrator {
     const [repository, target, from, to] = [plan.repository!, plan.target!, plan.from!, plan.to!];
     const { commit, checkedOutAt } = await integration.target(repository, target);
     if (commit !== from) throw branchMoved(target);
-    // The branch was checked out, or switched away from, in the meantime.
+    // The branch was checked out or left in the meantime, so its folder has changed.
     if (
       checkedOutAt.some(folder => folder !== repository) ||
       checkedOutAt.includes(repository) !== (plan.folder !== null)

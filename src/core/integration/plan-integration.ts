@@ -25,7 +25,7 @@ export interface CheckOrder {
   limitMs: number;
   env: Record<string, string>;
   /** Same set-up as for the work trees of runs. */
-  setup: Omit<WorktreeSetup, 'logFile'> | null;
+  setup: Omit<WorktreeSetup, 'logFile' | 'confine'> | null;
   /** The check runs in the folder of the work tree that corresponds to this one. */
   workspace: string;
   signal?: AbortSignal;
@@ -54,7 +54,11 @@ async function runMergeCheck(
   const intent: Intent = { id: `check:${ask.runId}`, at: clock.now(), kind: 'check', tree };
   await store.commit({ intents: [intent], events: [] });
   try {
-    await worktrees.ensure(tree, order.setup && { ...order.setup, logFile: ports.setupLog }, signal);
+    await worktrees.ensure(
+      tree,
+      order.setup && { ...order.setup, logFile: ports.setupLog, confine: null },
+      signal,
+    );
     const { argv, env, limitMs } = order;
     return await ports.runCheck({ argv, env, limitMs, cwd: tree.workspace, signal });
   } finally {
@@ -63,7 +67,7 @@ async function runMergeCheck(
 }
 
 /**
- * Removes the work tree of a check. Files in it are not kept, because they are nobody's work. False: the work tree is
+ * Removes the work tree of a check. Files in it are not kept, because they are nobody's work. False if the work tree is
  * still there.
  */
 export async function removeCheckTree(
@@ -105,19 +109,19 @@ export interface PlanPorts extends TryOutPorts {
 export interface PlanRequest {
   /** All runs to choose from, with or without a work tree. */
   runs: readonly Run[];
-  /** Only these runs; null: all that have completed. */
+  /** Runs to merge. Null for all runs that have completed. */
   named: ReadonlySet<RunId> | null;
-  /** The caller's checkout; null if it is in none. */
+  /** The caller's checkout. Null if it is in none. */
   checkout: Checkout | null;
   into?: string;
   order: 'suggested' | 'given';
-  /** Null: no check is set. */
+  /** Check to run on the merge result. Null if none is set. */
   check: CheckOrder | null;
   /** The config file whose check is ignored until the user trusts the file. */
   untrustedCheck: string | null;
   /** Warnings about other configuration that was ignored. */
   warnings: readonly string[];
-  /** False: the plan reports that the check was not run, and cannot be approved if there is a check. */
+  /** If false, the plan reports that the check was not run, and cannot be approved if a check is set. */
   runsCheck: boolean;
 }
 
@@ -197,6 +201,7 @@ function plannedBranches(
       files: trial?.outcome === 'merged' ? trial.files : null,
       conflicts: trial?.outcome === 'conflict' ? trial.files : [],
       messages: refusal !== null ? [refusal] : trial?.outcome === 'conflict' ? trial.messages : [],
+      hunks: trial?.outcome === 'conflict' ? trial.hunks : [],
       commitsWork: move !== null && trial?.outcome === 'merged',
       overlaps: pairs.flatMap(({ runs }) => (runs.includes(runId) ? runs.filter(id => id !== runId) : [])),
       isBehind: worktree.base !== from,

@@ -19,7 +19,7 @@ const TAIL_SHARE = 0.7;
 export interface Cut {
   text: string;
   truncated: boolean;
-  /** True: the text is cut, and there was no room to say how to read the rest. */
+  /** True if the text is cut and there was no room for a note that says how to read the rest. */
   isUnmarked?: true;
 }
 
@@ -81,7 +81,7 @@ const total = <T>(list: T[], figure: (item: T) => number): number =>
 const wholeLength = (samples: Sample[]): number =>
   total(samples, ({ head, tail }) => (tail ? Number.POSITIVE_INFINITY : jsonLength(head)));
 
-/** As many items from the start of a list as fit into `budget` characters of JSON. */
+/** Returns as many items from the start of a list as fit into `budget` characters of JSON. */
 export function firstThatFit<T>(items: T[], budget: number): T[] {
   let used = 0;
   const end = items.findIndex(item => {
@@ -105,10 +105,10 @@ function share(wants: number[], budget: number): number[] {
 
 function cut(whole: Sample, budget: number): Cut {
   if (!whole.tail && jsonLength(whole.head) <= budget) return { text: whole.head, truncated: false };
-  // The offset of the gap is not known yet, so the longest possible one is assumed.
+  // The offset in the notice is not known yet, so the longest possible one is assumed.
   const longMark = jsonLength(markOf(whole, whole.bytes));
-  // If many texts share little space, text matters more than the call that reads the rest; the result names that call
-  // once for all.
+  // If many texts share little space, text matters more than the notice about the rest. The result then contains that
+  // notice once for all.
   const sample = budget < 2 * longMark ? { ...whole, readOn: undefined } : whole;
   const unmarked = whole.readOn && !sample.readOn && { isUnmarked: true as const };
   const room = budget - jsonLength(markOf(sample, sample.bytes));

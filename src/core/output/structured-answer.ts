@@ -41,7 +41,7 @@ const MAX_CHECK_MS = 1_000;
 /** Maximum number of patterns, because the compile time grows with the square of their number. */
 const MAX_PATTERNS = 500;
 
-/** Why the schema is invalid, or null; and the names of unknown formats, which are not checked. */
+/** Why the schema is invalid, or null. Also returns the names of unknown formats, which are not checked. */
 export async function checkSchema(
   schema: JsonSchema,
 ): Promise<{ fault: string | null; unknownFormats: string[] }> {
@@ -64,7 +64,7 @@ async function faultOf(schema: JsonSchema, onUnknownFormat: (name: string) => vo
   }
 }
 
-/** How a value differs from the schema; null: it matches. */
+/** How a value differs from the schema. Null if it matches. */
 export async function checkValue(schema: JsonSchema, value: unknown): Promise<string | null> {
   try {
     const check = await compile(schema);
@@ -96,7 +96,7 @@ const eachOnce = (problems: Problem[]): Problem[] => [
   ).values(),
 ];
 
-/** Not strict, because strict mode rejects keywords that other programs add. */
+/** Strict mode is off, because it rejects keywords that other programs add. */
 const OPTIONS = { strict: false, allErrors: true, validateSchema: false, logger: false } as const;
 
 async function compile(schema: JsonSchema, onUnknownFormat: (name: string) => void = () => {}) {

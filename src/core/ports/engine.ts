@@ -4,6 +4,7 @@ import type { CliFacts, CliId, EngineSpec, InstalledCli } from '../../schema/eng
 import type { RunId } from '../../schema/ids.ts';
 import type { PolicyRule, RunOptions, Usage } from '../../schema/run.ts';
 import type { Worktree } from '../../schema/worktree.ts';
+import type { FoundClis } from './machines.ts';
 import type { Command } from './turns.ts';
 
 /** The content of an engine's output line, in a form that all engines share. */
@@ -43,7 +44,7 @@ export type EngineFailure = AgentFailure | 'BUDGET_EXCEEDED' | 'CHAT_UNKNOWN';
 
 export interface ApiRetry {
   code: EngineFailure;
-  /** How long the engine waits before it retries; null: it does not say. */
+  /** How long the engine waits before it retries. Null if it does not say. */
   waitMs: number | null;
 }
 
@@ -57,11 +58,55 @@ export interface EngineReader {
    * the reader must not report another text as the answer.
    */
   tooLong?(beginning: string): EngineEvent[];
-  /** Called after the end of the process and its output. `file` reads the last 64 KiB of one of the turn's files; null: it is missing or empty. */
+  /**
+   * Called after the end of the process and its output. `file` reads the last 64 KiB of one of the turn's files, and
+   * returns null if the file is missing or empty.
+   */
   finish?(exit: {
     exitCode: number | null;
     file(name: string): Promise<string | null>;
   }): Promise<EngineEvent[]>;
+}
+
+/** A tool call for which an engine asks permission. */
+export interface EngineAsk {
+  /** The engine's id for the question. It is unique within the turn. */
+  id: string;
+  tool: string;
+  input: Readonly<Record<string, unknown>>;
+}
+
+/** Answer to a permission request. `why` is a message for the model. */
+export type EngineAnswer = { isGiven: true } | { isGiven: false; why: string };
+
+export type DriverEvent =
+  | { type: 'asked'; ask: EngineAsk }
+  /** The agent no longer waits for the answer. */
+  | { type: 'withdrawn'; id: string }
+  /** A request that Squad refuses without asking the user. `line` is the refusal, which the agent waits for. */
+  | { type: 'refused'; line: string };
+
+/**
+ * Protocol of an agent CLI that reads lines while it works. A driver has no state except what follows from the lines of
+ * both sides, so that the next hub can rebuild it from these lines. `sent` gets every line of Squad before `read` gets
+ * the agent's reaction to that line. Neither function throws, and both ignore unknown lines.
+ */
+export interface Driver {
+  /** Returns the first lines of a turn. */
+  open(prompt: string): string[];
+  answer(ask: EngineAsk, answer: EngineAnswer): string;
+  /** Returns the line for a message to the agent. The agent reads the message as soon as it can. `id` is a UUID. */
+  say(id: string, text: string): string;
+  /** Returns the line that interrupts the agent. The agent then continues with the waiting messages. */
+  interrupt(id: string): string;
+  sent(line: string): void;
+  read(line: string): DriverEvent[];
+  /** Takes the beginning of a line that was too long to read completely. */
+  tooLong(beginning: string): DriverEvent[];
+  /** Ids of messages that the agent has not read yet. */
+  readonly waiting: ReadonlySet<string>;
+  /** True if the agent has finished all its work and waits for more input. */
+  readonly isIdle: boolean;
 }
 
 /** Address of Squad for an agent, and the token that identifies its run. */
@@ -87,7 +132,7 @@ export interface TurnFiles {
 
 export interface TurnInput {
   runId: RunId;
-  /** Id of the role; empty for a run without a role. */
+  /** Id of the role. Empty for a run without a role. */
   roleId: string;
   task: string;
   prompt: string;
@@ -102,7 +147,10 @@ export interface TurnInput {
   env: Record<string, string>;
   options: RunOptions;
   timeoutMs: number;
-  /** Null: Squad cannot be reached over HTTP, so the agent works without its tools. */
+  /**
+   * Address of Squad for the agent. Null if Squad cannot be reached over HTTP, so that the agent works without
+   * Squad's tools.
+   */
   endpoint: RunEndpoint | null;
   files: TurnFiles;
 }
@@ -128,7 +176,7 @@ export interface Engine {
   command(input: TurnInput): Promise<Command>;
   /**
    * How a chat begins. `minted`: the engine accepts an id that Squad chose. `command`: a program prints the id as its
-   * last non-empty line. `reported`: the engine chooses an id and reports it as an event. Null: the engine has no
+   * last non-empty line. `reported`: the engine chooses an id and reports it as an event. Null if the engine has no
    * chats.
    */
   newChat:
@@ -137,57 +185,76 @@ export interface Engine {
     | { kind: 'reported' }
     | null;
   /**
-   * Command for the engine's interactive mode on a chat. Throws CHAT_UNKNOWN. Null: the engine has no such mode that
+   * Command for the engine's interactive mode on a chat. Throws CHAT_UNKNOWN. Null if the engine has no such mode that
    * Squad knows.
    */
   interactive: ((input: InteractiveInput) => Promise<InteractiveCommand>) | null;
-  /** The model in the engine's own configuration, for an engine whose events do not name it. Null: none is configured. */
+  /**
+   * The model in the engine's own configuration, for an engine whose events do not name it. Null if none is configured.
+   */
   configuredModel?(input: TurnInput): string | null;
   /**
    * For an engine whose usage counts from the beginning of a chat: a value that changes whenever the chat is used, even
-   * outside Squad. Null: the engine's record of the chat was not found.
+   * outside Squad. Null if the engine's record of the chat was not found.
    */
   chatMark?(chat: { chatId: string; env: Record<string, string> }): Promise<string | null>;
-  /** Null: the output is plain text, and only the exit code shows how the turn ended. */
+  /**
+   * Creates a reader of the engine's events. Null if the output is plain text, so that only the exit code shows how
+   * the turn ended.
+   */
   reader: (() => EngineReader) | null;
+  /** Creates the driver of a fed turn. */
+  driver?(): Driver;
   /** Lists who enforces each limit in these options. */
   policy(options: RunOptions): PolicyRule[];
   /** Project files that the engine reads on its own, so that Squad does not send them too. */
   loadsItself: readonly string[];
-  /** True: the engine passes Squad's own server to its agent. Otherwise no token is created. */
+  /** True if the engine passes Squad's own MCP server to its agent. Otherwise no token is created. */
   wantsEndpoint: boolean;
-  /** True: the agent cannot work without this variable, so it gets it even if the gateway uses the variable too. */
+  /**
+   * Whether the agent cannot work without this variable. Such a variable is passed to the agent even if the gateway
+   * uses it too.
+   */
   needsVariable(name: string): boolean;
-  /** True: the engine enforces an output schema itself. Otherwise the prompt asks for it. Squad checks the answer in either case. */
+  /**
+   * True if the engine enforces an output schema itself. Otherwise the prompt asks for it. Squad checks the answer in
+   * either case.
+   */
   takesSchema: boolean;
   /** When usage is reported, which decides whether a budget can be enforced. */
   usageIsReported: 'live' | 'at_end' | 'never';
   sandbox(input: Pick<TurnInput, 'env' | 'model' | 'cwd' | 'options'>): SandboxNeeds;
-  /** Why the engine is sandboxed only on request, or never; null: it is by default. The reason has no full stop. */
+  /**
+   * Why the engine is sandboxed only on request, or never. Null if it is sandboxed by default. The reason has no full
+   * stop.
+   */
   sandboxLimit: { kind: 'on_request' | 'never'; reason: string } | null;
 }
 
-/** What the program of an engine needs in a sandbox, beside the run's folder and the files that Squad writes for it. */
+/** Files, hosts and variables that an engine's program needs in a sandbox, beside the run's folder and files that Squad writes for it. */
 export interface SandboxNeeds {
   /** Files and folders of the program and of its interpreter. Mounted read-only at their own paths. */
   programs: string[];
-  /** Files of its login and configuration, as far as they exist. */
+  /** Existing files of the program's login and configuration. */
   login: LoginFile[];
-  /** Variables that lead the program to folders outside the sandbox. It finds its files in HOME without them. */
+  /** Variables that name folders outside the sandbox. They are removed, and the program finds its files in HOME. */
   drops: readonly string[];
-  /** True: the run's folder must not be writable, whatever its permission. */
+  /** True if the run's folder must not be writable, whatever the run's permission is. */
   isReadOnly?: boolean;
-  /** Names of files in the turn's folder that the program writes. */
+  /** Names of folders in the turn's folder that the program writes to. */
   writes: readonly string[];
-  /** Hosts of its API, for `network: models`. */
+  /** Hosts of the program's API, for `network: models`. */
   hosts: string[];
 }
 
 export interface LoginFile {
   from: string;
-  /** Path inside. */
+  /** Path inside the sandbox. */
   path: string;
-  /** The program replaces the file, which a mount does not allow: it gets a copy in the chat's HOME before each turn. */
+  /**
+   * True if the program replaces the file, which a mount does not allow. A copy is put into the chat's HOME before
+   * each turn.
+   */
   isCopied?: true;
 }
 
@@ -199,17 +266,22 @@ export interface EngineChoice {
 
 export interface Engines {
   create(spec: EngineSpec): Engine;
-  /** Finds the agent CLI with that name or command; null: not found. Throws ENGINE_TOO_OLD. */
-  find(nameOrCommand: string, env: Record<string, string>): Promise<InstalledCli | null>;
+  /**
+   * Finds the agent CLI with that name or command. Null if there is none. Throws ENGINE_TOO_OLD. Here and below, `on`
+   * are the CLIs of another machine, which are searched instead of the PATH.
+   */
+  find(nameOrCommand: string, env: Record<string, string>, on?: FoundClis): Promise<InstalledCli | null>;
   /** All installed agent CLIs, in order of preference. */
-  installed(env: Record<string, string>): Promise<InstalledCli[]>;
+  installed(env: Record<string, string>, on?: FoundClis): Promise<InstalledCli[]>;
   /** Whether a program of that CLI exists. Does not start the program. */
   isPresent(cli: CliId, env: Record<string, string>): boolean;
   /** All supported agent CLIs, in order of preference. */
   clis(): CliFacts[];
+  /** Possible names of their programs. */
+  programs(): { cli: CliId; programs: readonly string[] }[];
   /**
    * A stored spec with the current state of its program, which may have been updated, downgraded or removed. Throws
    * ENGINE_NOT_FOUND, ENGINE_NOT_EXECUTABLE or ENGINE_TOO_OLD.
    */
-  refresh(spec: EngineSpec, env: Record<string, string>): Promise<EngineChoice>;
+  refresh(spec: EngineSpec, env: Record<string, string>, on?: FoundClis): Promise<EngineChoice>;
 }

@@ -26,7 +26,7 @@ export interface ConfigInForce {
 export interface McpConfigs {
   /** Reads the file on the first call and watches it from then on. Never throws: errors are part of the result. */
   of(workspace: string): Promise<ConfigInForce>;
-  /** The last result of `of`, without waiting; null before the first call. */
+  /** The last result of `of`, without waiting. Null before the first call. */
   known(workspace: string): ConfigInForce | null;
   /** Watches the file for a run, even if nobody calls `of`. Returns a function that stops this. */
   keep(workspace: string): () => void;
@@ -66,7 +66,7 @@ export interface PinKey {
 }
 
 export interface PinStore {
-  /** Pins of a server; null: the server was never listed. */
+  /** Pins of a server. Null if the server was never listed. */
   pins(key: PinKey): Promise<Pin[] | null>;
   /** Replaces all pins of the server, or none. */
   savePins(key: PinKey, pins: Pin[]): Promise<void>;
@@ -87,7 +87,7 @@ export interface Audit {
 }
 
 const UpstreamHealth = z.enum([
-  /** No run has needed the server yet, or not for a while. */
+  /** No run has needed the server yet, or not recently. */
   'idle',
   'starting',
   'up',
@@ -114,7 +114,7 @@ export const UpstreamStatus = z.object({
   health: UpstreamHealth,
   /** Start of the current health state. */
   since: z.number(),
-  /** Start of the current uninterrupted connection; null: not connected. */
+  /** Start of the current uninterrupted connection. Null if there is none. */
   upSince: z.number().nullable(),
   retryAt: z.number().nullable(),
   /** The current error, without secrets. */
@@ -134,7 +134,7 @@ export const UpstreamStatus = z.object({
   /** Number of discarded messages that did not answer any request. */
   stray: z.number(),
   restarts: z.number(),
-  /** Definitions that are listed but hidden from all runs, with the reason; only the first few. */
+  /** Definitions that are listed but hidden from all runs, with the reason. Only the first few. */
   refused: z.array(z.object({ name: z.string(), reason: z.string() })),
 });
 export type UpstreamStatus = z.infer<typeof UpstreamStatus>;
@@ -156,14 +156,17 @@ export type SeenTool = z.infer<typeof SeenTool>;
 export const ServerFault = z.object({
   server: z.string(),
   fault: z.string(),
-  /** True: the server is still starting, which is no error. */
+  /** True if the server is still starting, which is no error. */
   isStarting: z.boolean(),
 });
 export type ServerFault = z.infer<typeof ServerFault>;
 
 export const PendingChange = z.object({
   server: z.string(),
-  /** For `unmatched` the entry of the list; for `dangling` its path in the file, such as `toolRestrictions.tester`. */
+  /**
+   * Name of the tool. For `unmatched` the entry of the list, for `dangling` its path in the file, such as
+   * `toolRestrictions.tester`.
+   */
   tool: z.string(),
   /**
    * `unmatched`: an entry that excludes tools and matches none, so all tools of the server are hidden. `dangling`: a
@@ -201,7 +204,7 @@ export interface GatewayAdmin {
   ): Promise<{ tools: SeenTool[]; faults: ServerFault[] }>;
   /** Tool names by server, including pending and confirmed ones. Servers that were never listed are absent. */
   knownTools(workspace: string): Promise<Record<string, string[]>>;
-  /** Pending changes. `roles`: ids of all roles of the workspace; absent: roles are not checked. */
+  /** Pending changes. `roles` are the ids of all roles of the workspace. If absent, roles are not checked. */
   pending(workspace: string, roles?: readonly string[]): Promise<PendingChange[]>;
   /**
    * Approves pending changes of one server, of one tool, or all; with hashes, only those definitions. Returns the
@@ -217,9 +220,9 @@ export interface GatewayAdmin {
 /** An agent's request to another server. */
 export interface ForwardedRequest {
   signal: AbortSignal;
-  /** Null: the agent did not ask for progress. */
+  /** Reports progress to the agent. Null if the agent did not ask for it. */
   progress: ((update: { progress: number; total?: number; message?: string }) => void) | null;
-  /** The client that made this request, for servers that only this run uses; null: no client can be asked. */
+  /** The client that made this request, for servers that only this run uses. Null if no client can be asked. */
   client: ForwardedClient | null;
   /** Capabilities that a modern client declared; passed to servers that only this run uses. */
   capabilities?: Readonly<Record<string, unknown>>;
@@ -243,11 +246,15 @@ export interface GatewayView {
    * change notification.
    */
   tools(): Promise<Definition[]>;
-  /** True: the name can only belong to a tool of another server, which the run may still not be allowed to use. */
+  /**
+   * Whether the name can only belong to a tool of another server. The run may still not be allowed to use that tool.
+   */
   takes(name: string): boolean;
-  /** True: the call can be made without a client that answers questions. False for servers that only this run uses. */
+  /**
+   * Whether the call can be made without a client that answers questions. False for servers that only this run uses.
+   */
   isPlain(name: string): boolean;
-  /** Calls a tool. Null: the run has no such tool; the attempt is in the audit log. */
+  /** Calls a tool. Null if the run has no such tool. The attempt is in the audit log. */
   call(
     name: string,
     params: Record<string, unknown>,
@@ -255,7 +262,7 @@ export interface GatewayView {
   ): Promise<Record<string, unknown> | null>;
   resources(): Promise<Definition[]>;
   resourceTemplates(): Promise<Definition[]>;
-  /** Reads a resource. Null: the run has no such resource. */
+  /** Reads a resource. Null if the run has no such resource. */
   readResource(
     uri: string,
     params: Record<string, unknown>,
@@ -267,14 +274,14 @@ export interface GatewayView {
     params: Record<string, unknown>,
     request: ForwardedRequest,
   ): Promise<Record<string, unknown> | null>;
-  /** Completes an argument. Null: the reference does not belong to another server, or not to one of this run. */
+  /** Completes an argument of a prompt or resource template. Null if the reference belongs to no server of this run. */
   complete(
     params: Record<string, unknown>,
     request: ForwardedRequest,
   ): Promise<Record<string, unknown> | null>;
   /**
-   * Notice for the agent before it begins: unavailable servers, and the alternatives of its role. Null: all servers are
-   * available.
+   * Notice for the agent before it begins: unavailable servers, and the alternatives of its role. Null if all servers
+   * are available.
    */
   notice(): string | null;
 }
@@ -282,7 +289,7 @@ export interface GatewayView {
 export interface Gateway extends GatewayAdmin {
   /** Starts connecting the servers of a run before its agent starts, without waiting. Servers that only this run uses start when the agent first asks for them. */
   prepare(run: Run): void;
-  /** The view of a run, the same object as long as the run lives; null: the workspace has no servers for it. */
+  /** The view of a run, the same object as long as the run lives. Null if the workspace has no servers for it. */
   viewOf(run: Run): GatewayView | null;
   /** Calls the listener when lists of a run may have changed. */
   onChange(listener: (runId: RunId, what: 'tools' | 'resources' | 'prompts') => void): () => void;

@@ -13,7 +13,7 @@ export interface HostedRepository {
 
 export interface GitHostAccess {
   token: string;
-  /** Address of the API, set by the user for an Enterprise host; null: GitHub's. */
+  /** Address of the API that the user set for an Enterprise host. Null for GitHub itself. */
   apiUrl: string | null;
   /** Environment for pushes: ssh agent, proxies. */
   env: Record<string, string>;
@@ -24,7 +24,7 @@ export interface GitHostAccess {
 export interface PullRequest {
   number: number;
   url: string;
-  /** True: the pull request was already open. */
+  /** True if the pull request was already open. */
   existed: boolean;
 }
 
@@ -58,7 +58,7 @@ export interface GitHost {
     repository: HostedRepository,
     access: GitHostAccess,
   ): Promise<void>;
-  /** The commit of the work tree's branch on the host; null: the host has no such branch. Throws like `push`. */
+  /** The commit of the work tree's branch on the host. Null if the host has no such branch. Throws like `push`. */
   remoteTip(worktree: Worktree, repository: HostedRepository, access: GitHostAccess): Promise<string | null>;
   /** The open pull request of a branch. Throws like `openPullRequest`. */
   findPullRequest(

@@ -8,7 +8,7 @@ export type Touched = { files: string[]; why: null } | { files: null; why: strin
 
 export interface BranchTip {
   tip: string;
-  /** True: all its commits are in the target. */
+  /** True if all commits of the branch are in the target. */
   isMerged: boolean;
 }
 
@@ -24,11 +24,17 @@ export interface TrialBranch {
   message: string;
 }
 
+/** Places in a file where both sides changed the same lines, with Git's conflict markers. */
+export interface ConflictHunk {
+  path: string;
+  text: string;
+}
+
 export type TrialOutcome =
   /** Commit of the merge, and the number of files that it changes. */
   | { outcome: 'merged'; commit: string; files: number }
   | { outcome: 'nothing' }
-  | { outcome: 'conflict'; files: string[]; messages: string[] };
+  | { outcome: 'conflict'; files: string[]; messages: string[]; hunks: ConflictHunk[] };
 
 export interface Trial {
   /** The last merge commit; the starting commit if nothing could be merged. */
@@ -60,7 +66,10 @@ export type Checkpoint = (name: string) => void;
 export interface Integration {
   /** Changed files, in the order of the work trees. Never rejects. */
   touched(worktrees: readonly Worktree[]): Promise<Touched[]>;
-  /** All branches of runs. `isMerged` tells whether a branch is merged into `into`; null: not checked. */
+  /**
+   * All branches of runs. `isMerged` tells whether a branch is merged into `into`. With `into` null this is not
+   * checked.
+   */
   tips(repository: string, into: string | null): Promise<Map<string, BranchTip>>;
   /** The target branch. Throws INVALID_INPUT if there is no such branch. */
   target(repository: string, branch: string): Promise<Target>;
@@ -73,7 +82,7 @@ export interface Integration {
   ): Promise<Trial>;
   fit(move: TargetMove): Promise<FolderFit>;
   /**
-   * Carries out a move and returns warnings. Throws BRANCH_MOVED, TARGET_BLOCKED or GIT_FAILED; then `settle` finds out
+   * Carries out a move and returns warnings. Throws BRANCH_MOVED, TARGET_BLOCKED or GIT_FAILED. Then `settle` finds out
    * how far it got.
    */
   move(move: TargetMove, checkpoint: Checkpoint): Promise<string[]>;
@@ -89,6 +98,8 @@ export interface CheckAsk {
   env: Record<string, string>;
   limitMs: number;
   signal?: AbortSignal;
+  /** Called when the command has started. The argument reads the end of the command's output so far. */
+  onStart?(readOutput: () => Promise<string>): void;
 }
 
 export interface CheckEnd {

@@ -18,13 +18,14 @@ export interface OutputPage {
 /** A line of an output and its byte offset. */
 export const OutputPlace = z.object({
   /**
-   * Line number from 1; after the end, that of the last line. Null: there is no output, or the line was not found yet.
+   * Line number from 1. For a place after the end, the number of the last line. Null if there is no output, or if the
+   * line was not found yet.
    */
   line: z.number().nullable(),
   offset: z.number().nullable(),
-  /** Number of lines; null: the output has not been read completely. */
+  /** Number of lines. Null if the output has not been read completely. */
   lines: z.number().nullable(),
-  /** False: the time limit was reached; the next call continues from there. */
+  /** False if the time limit was reached. The next call then continues from there. */
   isComplete: z.boolean(),
 });
 type OutputPlace = z.infer<typeof OutputPlace>;
@@ -32,7 +33,7 @@ type OutputPlace = z.infer<typeof OutputPlace>;
 export interface OutputQuery {
   q: string;
   /**
-   * True: the text is a regular expression. Only the beginning of a long line is matched. Throws an error with code
+   * True if the text is a regular expression. Only the beginning of a long line is matched. Throws an error with code
    * PATTERN_INVALID or PATTERN_TOO_SLOW.
    */
   isRegex: boolean;
@@ -41,14 +42,14 @@ export interface OutputQuery {
   after: number;
   limit: number;
   budgetMs: number;
-  /** Converts a line to the text that is searched; null: the line itself. */
+  /** Converts a line to the text that is searched. With null the line itself is searched. */
   words: ((line: string) => string) | null;
 }
 
 export interface OutputMatches {
   /** Matches, at most one per line. Lines count from 1 at `after`; colours are removed from the text. */
   matches: { line: number; offset: number; text: string; column: number }[];
-  /** Byte offset to continue from; null: searched to the end. */
+  /** Byte offset to continue from. Null if the search has reached the end. */
   next: number | null;
 }
 
@@ -57,7 +58,7 @@ export interface RefusedHost {
   at: number;
   host: string;
   port: number;
-  /** `private_address`: allowed by a pattern only, and its address belongs to the own network. */
+  /** `private_address` means that the host matches only a pattern and that its address is in a private network. */
   why: 'not_listed' | 'private_address';
 }
 
@@ -66,24 +67,31 @@ export interface RunFiles {
   /** Creates the folders of a new turn and writes its prompt. */
   prepare(turn: TurnRef, prompt: string): Promise<{ promptFile: string }>;
   path(turn: TurnRef, name: string): string;
-  /** Each host once; at most 200. Empty for a turn without a limited network. */
+  /**
+   * Hosts that the sandbox refused in this turn: each host once, at most 200. Empty if the turn's network is not
+   * limited.
+   */
   refusedHosts(turn: TurnRef): Promise<RefusedHost[]>;
+  /** Whether the sandbox of the turn has lost its network, so that the agent can reach no host any more. */
+  isCutOff(turn: TurnRef): boolean;
   /** Writes any other file of a turn, readable by the user only. Returns the path. */
   write(turn: TurnRef, name: string, content: string): Promise<string>;
-  /** Null: the file does not exist. */
+  /** Writes text at a byte offset of an existing file. Repeating the same write changes nothing. */
+  writeAt(turn: TurnRef, name: string, offset: number, content: string): Promise<void>;
+  /** Reads a file of a turn. Null if it does not exist. */
   read(turn: TurnRef, name: string): Promise<string | null>;
   /**
-   * The last `limit` bytes of a file that the agent may have written, beginning at a whole character; null: missing or
-   * empty.
+   * The last `limit` bytes of a file that the agent may have written, beginning at a whole character. Null if the file
+   * is missing or empty.
    */
   readEnd(turn: TurnRef, name: string, limit: number): Promise<string | null>;
   chatFolder(engine: string, chatId: string): string;
   writeInChat(engine: string, chatId: string, name: string, content: string): Promise<string>;
   /** HOME of the agents that use this chat in a sandbox. */
   chatHome(engine: string, chatId: string): string;
-  /** True: the chat was begun in a sandbox. */
+  /** Whether the chat was started in a sandbox. */
   hasChatHome(engine: string, chatId: string): boolean;
-  /** Moves a chat's folder to its id, once the engine has reported that. */
+  /** Renames a chat's folder to the chat's id, once the engine has reported the id. */
   nameChat(engine: string, before: string, chatId: string): Promise<void>;
   saveEnvironment(runId: RunId, env: Record<string, string>): Promise<void>;
   environment(runId: RunId): Promise<Record<string, string>>;
@@ -99,7 +107,7 @@ export interface RunFiles {
    */
   openOutput(turn: TurnRef, stream: OutputStream): Promise<FileHandle | 'absent' | 'linked'>;
   size(turn: TurnRef, stream: OutputStream): Promise<number>;
-  /** Time of the last output; null: none yet. */
+  /** Time of the last output. Null if there is none yet. */
   wroteAt(turn: TurnRef): Promise<number | null>;
   /**
    * At most `limit` bytes from `offset`, cut at character boundaries; a negative offset counts from the end. With
@@ -146,8 +154,11 @@ export interface RunFiles {
 /** Runs as read from their folders, without a database. */
 export interface RunSource {
   list(): Promise<{ runId: RunId; changedAt: number }[]>;
-  /** Null: there is no record, or it cannot be read. */
+  /** Reads the record of a run. Null if there is none, or if it cannot be read. */
   record(id: RunId): Promise<RunRecord | null>;
-  /** The part of a run that can be restored without a record. Null: the run was never started, so nobody expects a result. */
+  /**
+   * The part of a run that can be restored without a record. Null if the run was never started, so nobody expects a
+   * result.
+   */
   unrecorded(id: RunId, changedAt: number): Promise<RunRecord | null>;
 }

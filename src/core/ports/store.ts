@@ -5,28 +5,44 @@ import type { InboxItem, InboxState } from '../../schema/inbox.ts';
 import type { Intent, Review } from '../../schema/review.ts';
 import type { Chat, Run, Squad, Turn } from '../../schema/run.ts';
 import type { RunSums } from '../cost/usage.ts';
+import type { TurnRef } from './turns.ts';
 
 /** Rows to insert or replace by key, and events to append: all or nothing. */
 export interface Change {
   squads?: Squad[];
   runs?: Run[];
   turns?: Turn[];
-  /** An existing chat keeps its creation time, and its totals if none are given. */
+  /** Chats to insert or update. An existing chat keeps its creation time, and its totals if none are given. */
   chats?: Chat[];
   reviews?: Review[];
   intents?: Intent[];
   /** Ids of intents that were carried out or undone. */
   intentsDone?: string[];
-  /** Review rounds that a lineage may have, instead of those in the setting; null: the setting applies again. */
+  /** Review rounds that a lineage may have, instead of those in the setting. With null the setting applies again. */
   reviewLimits?: { lineageId: RunId; limit: number | null }[];
   inbox?: InboxItem[];
+  /** Lines for running agents, to be inserted. */
+  lines?: SentLine[];
   events: NewEvent[];
+}
+
+/**
+ * A line for a running agent. The line is stored before it is written to the input file, so that the next hub can
+ * complete an interrupted write.
+ */
+export interface SentLine {
+  runId: RunId;
+  turn: number;
+  /** Byte offset of the line in the turn's input file. */
+  offset: number;
+  line: string;
+  at: number;
 }
 
 export interface InboxFilter {
   runId?: RunId;
   state?: InboxState;
-  /** True: only closed items. */
+  /** True to select only closed items. */
   isSettled?: boolean;
   /** Only items that this run has to answer. */
   owner?: RunId;
@@ -63,10 +79,10 @@ export interface EventFilter {
   runId?: RunId;
   squadId?: SquadId;
   types?: Event['body']['type'][];
-  /** Events of its runs and squads, and of the hub. */
+  /** Only events of the runs and squads of this workspace, and of the hub. */
   workspace?: string;
   limit: number;
-  /** True: newest first (default: oldest first). */
+  /** True for newest first (default: oldest first). */
   reverse?: boolean;
 }
 
@@ -86,6 +102,8 @@ export interface Store extends BoardStore {
    */
   recorded?(ids: readonly RunId[], now?: readonly RunId[]): Promise<void>;
   squad(id: SquadId): Promise<Squad | null>;
+  /** Squads of this workspace that were started for backlog items, newest first. */
+  squadsOfBacklog(workspace: string): Promise<Squad[]>;
   run(id: RunId): Promise<Run | null>;
   /** Runs, newest first; the runs of a squad in member order. */
   runs(filter: RunFilter): Promise<Run[]>;
@@ -105,6 +123,8 @@ export interface Store extends BoardStore {
   inboxItem(id: InboxId): Promise<InboxItem | null>;
   /** Items, newest first. */
   inboxItems(filter: InboxFilter): Promise<InboxItem[]>;
+  /** Returns the last line that was stored for a turn. Null if there is none. */
+  lastSentLine(turn: TurnRef): Promise<Pick<SentLine, 'offset' | 'line'> | null>;
   /** Intents that were neither carried out nor undone, oldest first. */
   intents(): Promise<Intent[]>;
   events(filter: EventFilter): Promise<Event[]>;
@@ -113,8 +133,8 @@ export interface Store extends BoardStore {
   /** Ids of the newest runs and squads, for suggestions. */
   recentIds(limit: number): Promise<string[]>;
   /**
-   * Known cost of the runs created between these times (to the quarter of an hour), or of a squad. The first reads no
-   * rows of runs.
+   * Known cost of a squad, or of the runs created between these times, rounded to a quarter of an hour. The cost
+   * between two times comes from sums, without reading rows of runs.
    */
   spent(filter: { since?: number; until?: number; squadId?: SquadId }): Promise<number>;
   /**
@@ -122,7 +142,7 @@ export interface Store extends BoardStore {
    * work gets its turn.
    */
   figures(filter: FiguresFilter): AsyncIterable<RunSums[]>;
-  /** Squads with the highest stored cost, then those with the most runs. */
+  /** The most expensive squads, by stored cost and then by number of runs. */
   dearestSquads(filter: Omit<FiguresFilter, 'squadId'>, limit: number): Promise<SquadId[]>;
   settings(): Promise<Record<string, string>>;
   setSetting(key: string, value: string | null): Promise<void>;
@@ -145,6 +165,8 @@ export interface BoardFilter {
   squadId?: SquadId;
   /** Words that must all occur in the task, title, role, subagent, engine, model or id. */
   q?: string;
+  /** Only runs with their own work tree. */
+  hasWorktree?: true;
 }
 
 export interface EndedFilter extends BoardFilter {
@@ -170,16 +192,20 @@ export interface BoardStore {
   liveIds(filter: BoardFilter): Promise<Set<RunId>>;
   /** Which of these ended runs were retried or continued after their end. */
   takenUp(ids: readonly RunId[]): Promise<Set<RunId>>;
+  /** Returns the runs that a later run in the same work tree continued. */
+  continuedInTree(ids: readonly RunId[]): Promise<Set<RunId>>;
+  /** Returns the squads that have several members. */
+  squadsOfSeveral(ids: readonly SquadId[]): Promise<Squad[]>;
   /**
-   * Cost of ended runs created since then. Null: no cost was reported. `unreported`: number of started runs with
-   * unknown cost.
+   * Cost of ended runs created since then. Null if no cost was reported. `unreported` is the number of started runs
+   * with unknown cost.
    */
   spending(since: number): Promise<{ costUsd: number | null; isEstimated: boolean; unreported: number }>;
   /** Every workspace with runs, most recently used first. */
   workspaces(): Promise<{ path: string; runs: number; lastRunAt: number }[]>;
   /** Turns of these runs, first to last within each run. */
   turnsOf(ids: readonly RunId[]): Promise<Turn[]>;
-  /** Number of the newest event; 0: there is none. */
+  /** Number of the newest event. 0 if there are no events. */
   lastEvent(): Promise<number>;
 }
 
@@ -194,11 +220,11 @@ export interface PlacedMessage extends StoredMessage {
 export interface Conversation {
   runId: RunId;
   label: string;
-  /** Null: the run is not a call of a subagent. */
+  /** Name of the subagent. Null if the run is not a call of a subagent. */
   subagent: string | null;
   startedAt: number;
   messages: number;
-  /** Time of the newest message; null: there is none. */
+  /** Time of the newest message. Null if there is none. */
   lastAt: number | null;
 }
 
@@ -259,6 +285,8 @@ export interface TextSearch {
    * that. Documents beyond the size limits are left out.
    */
   index(key: string, revision: string, documents: () => Iterable<TextDocument>): Promise<void>;
-  /** Accepts any text: words, "phrases", prefixes*. Null: the query has no words. */
+  /**
+   * Searches the documents of a key. The query may be any text: words, "phrases", prefixes*. Null if it has no words.
+   */
   search(key: string, query: string, limit: number): TextHits | null;
 }

@@ -10,6 +10,7 @@ import type { BacklogEdit } from '../team/edit-backlog.ts';
 import type { HistoryEntry } from '../team/history.ts';
 import type { Roster } from '../team/roster.ts';
 import type { EngineChoice } from './engine.ts';
+import type { FoundClis } from './machines.ts';
 
 /** The caller of an operation, as the hub knows it from the handshake or the request. */
 export interface Caller {
@@ -20,7 +21,7 @@ export interface Caller {
   env: Record<string, string>;
   /** Roots of the MCP client, used when nothing else names the workspace. */
   roots?: readonly string[];
-  /** The run to which the caller belongs; null: the user. */
+  /** The run to which the caller belongs. Null for the user. */
   parent: RunIdentity | null;
 }
 
@@ -37,11 +38,11 @@ export interface Workspace {
   /** Finds a role. Throws ROLE_UNKNOWN or ROLE_INVALID. */
   role(id: string): Promise<Role>;
   /**
-   * The engine with this name; null: the configured engine, or the first usable agent CLI if none is configured. Never
-   * falls back to another: throws ENGINE_NOT_SET, ENGINE_UNKNOWN, ENGINE_NOT_TRUSTED, ENGINE_NOT_FOUND,
-   * ENGINE_NOT_EXECUTABLE or ENGINE_TOO_OLD.
+   * Returns the engine with this name. With null the configured engine, or the first usable agent CLI if none is
+   * configured. Never falls back to another engine: throws ENGINE_NOT_SET, ENGINE_UNKNOWN, ENGINE_NOT_TRUSTED,
+   * ENGINE_NOT_FOUND, ENGINE_NOT_EXECUTABLE or ENGINE_TOO_OLD.
    */
-  engine(name: string | null, env: Record<string, string>): Promise<EngineChoice>;
+  engine(name: string | null, env: Record<string, string>, on?: FoundClis): Promise<EngineChoice>;
   /** A JSON Schema from a file in the workspace. Throws SCHEMA_INVALID. */
   outputSchema(file: string): Promise<JsonSchema>;
   /** Context from the project's files, except those that the engine reads itself. Throws CONTEXT_MISSING. */
@@ -49,7 +50,7 @@ export interface Workspace {
   /** The agent's working directory: absolute, links resolved, inside the workspace (or `within` instead) or an allowed root. */
   directory(cwd: string | undefined, within?: string): Promise<string>;
   /**
-   * A file that Squad keeps up to date in `.squad/`, or in Squad's home for a workspace without that folder; null: it
+   * A file that Squad keeps up to date in `.squad/`, or in Squad's home for a workspace without that folder. Null if it
    * does not exist yet.
    */
   teamFile(name: 'IAC.md' | 'CONTEXT.md'): Promise<string | null>;
@@ -69,11 +70,11 @@ export interface IgnoredSetting {
 
 export interface Workspaces {
   open(caller: Caller): Promise<Workspace>;
-  /** True: only the roots of the client can tell which workspace it means. */
+  /** True if only the roots of the client show which workspace it means. */
   needsRoots(caller: Caller): Promise<boolean>;
   /** Root folder of the workspace. Throws WORKSPACE_UNSET or WORKSPACE_REFUSED. */
   root(caller: Caller): Promise<string>;
-  /** Whether the folder exists; also true when that cannot be checked. */
+  /** Whether the folder exists. Also true if that cannot be checked. */
   isThere(root: string): Promise<boolean>;
   /** Removes the team files in Squad's home for all workspaces except these. */
   keepTeamFilesOf(roots: readonly string[]): Promise<void>;
@@ -94,7 +95,7 @@ export interface TeamAgent {
  * notes, never errors; without the folder everything is empty, and a note says so.
  */
 export interface TeamMemory {
-  /** True: there is a roster, a decisions file or a backlog. */
+  /** Whether there is a roster, a decisions file or a backlog. */
   hasFiles(): Promise<boolean>;
   roster(): Promise<Roster>;
   /** The decisions; `revision` changes whenever the files change. */
@@ -107,7 +108,7 @@ export interface TeamMemory {
    */
   changeBacklog(edit: BacklogEdit, revision: string | null): Promise<{ number: number; title: string }>;
   agents(): Promise<TeamAgent[]>;
-  /** Charter of an agent; null: there is no agent with that name, or it has no charter. */
+  /** Charter of an agent. Null if there is no agent with that name, or it has no charter. */
   charter(name: string): Promise<string | null>;
   /** History of an agent, in the order of the file. */
   history(name: string): Promise<HistoryEntry[] | null>;

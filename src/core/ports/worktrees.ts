@@ -3,13 +3,13 @@ import type { Baseline, WorkChanges, WorkDiff, WorkSnapshot } from '../../schema
 import type { RunId } from '../../schema/ids.ts';
 import type { BranchMove } from '../../schema/review.ts';
 import type { Worktree, WorktreeSettings } from '../../schema/worktree.ts';
-import type { Mount } from './turns.ts';
+import type { Command, Mount } from './turns.ts';
 
 export interface WorktreeAsk {
   runId: RunId;
   /** Part of the branch name: the id of the role or the engine. */
   name: string;
-  /** Absolute path. */
+  /** Absolute path of the folder. */
   directory: string;
   workspace: string;
   /** Fork the current branch of this work tree, instead of the commit that is checked out at `directory`. */
@@ -30,6 +30,11 @@ export interface WorktreeSetup extends WorktreeSettings {
   env: Record<string, string>;
   /** File for the output of the set-up command. */
   logFile: string;
+  /**
+   * Wraps the set-up command in the sandbox of the run, because an agent may have committed the files that the command
+   * runs. With null the command runs outside a sandbox.
+   */
+  confine: ((command: Command) => Promise<Command>) | null;
 }
 
 export interface Checkout {
@@ -43,30 +48,30 @@ export interface Checkout {
 export const WorktreeState = z.object({
   /** `missing`: the folder was removed. `foreign`: another folder or file is in its place. */
   folder: z.enum(['there', 'missing', 'foreign']),
-  /** Commit of the branch; null: there is no such branch. */
+  /** Commit of the branch. Null if there is no such branch. */
   tip: z.string().nullable(),
-  /** Number of commits that the base does not have; null: unknown. */
+  /** Number of commits that the base does not have. Null if unknown. */
   ahead: z.number().nullable(),
-  /** True: all commits are in the base branch; null: there is no base branch to compare with. */
+  /** True if all commits are in the base branch. Null if there is no base branch to compare with. */
   isMerged: z.boolean().nullable(),
-  /** Number of files that differ from the tip, including untracked ones; null: unknown. */
+  /** Number of files that differ from the tip, including untracked ones. Null if unknown. */
   uncommitted: z.number().nullable(),
   /** Processes whose working directory is in the work tree. */
   processes: z.array(z.object({ pid: z.number(), command: z.string() })),
-  /** Why the work tree cannot be removed now, with the next step; null: it can. */
+  /** Why the work tree cannot be removed now, with the next step. Null if it can. */
   held: z.string().nullable(),
-  /** Why removing it would save so much data that the user has to decide, with the next step; null: it would not. */
+  /** Reason with the next step, if a removal would save so much data that the user has to decide. Null otherwise. */
   large: z.string().nullable(),
-  /** Why something is unknown; null: everything is known. */
+  /** Why something is unknown. Null if everything is known. */
   error: z.string().nullable(),
 });
 export type WorktreeState = z.infer<typeof WorktreeState>;
 
 /** Remains of a work tree that may be gone. */
 export interface WorktreeRemains {
-  /** True: the folder is complete. */
+  /** True if the work tree's folder is complete. */
   isThere: boolean;
-  /** Commit of the branch; null: there is no such branch, or no repository. */
+  /** Commit of the branch. Null if there is no such branch, or no repository. */
   tip: string | null;
   /** Refs with uncommitted work that was saved at removal, newest last. */
   saved: string[];
@@ -75,19 +80,22 @@ export interface WorktreeRemains {
 export interface CollectedCommits {
   /** New commits on the branch. */
   commits: number;
-  /** For readers of the result: commits that could not be taken over, and the ref under which they were saved. Null: nothing to say. */
+  /**
+   * Note for readers of the result: commits that could not be brought into the repository, and the ref that contains
+   * them. Null if there are none.
+   */
   note: string | null;
 }
 
 export interface RemoveOptions {
   dropEmptyBranch: boolean;
-  /** True: save even hundreds of megabytes of uncommitted files, instead of keeping the work tree. */
+  /** True to save even hundreds of megabytes of uncommitted files, instead of keeping the work tree. */
   saveLarge?: boolean;
 }
 
 export type Removal =
   | { outcome: 'removed'; savedRef: string | null; branchIsGone: boolean }
-  /** The folder was already gone; Git's record of it was cleaned up. */
+  /** The folder was already missing, and Git's record of it was removed. */
   | { outcome: 'gone'; branchIsGone: boolean }
   | { outcome: 'kept'; why: string };
 
@@ -112,26 +120,26 @@ export interface Worktrees {
     directory?: string,
   ): Promise<{ made: boolean }>;
   state(worktree: Worktree): Promise<WorktreeState>;
-  /** The checkout that contains a folder; null: the folder is in no repository. */
+  /** The checkout that contains a folder. Null if the folder is in no repository. */
   checkout(folder: string): Promise<Checkout | null>;
-  /** The repository of a work tree, as `checkout` identifies it; null: it is gone. */
+  /** The repository of a work tree, as `checkout` identifies it. Null if it no longer exists. */
   repositoryOf(worktree: Worktree): Promise<string | null>;
-  /** What is left of a work tree, found with one short Git process. Throws GIT_FAILED. */
+  /** Remains of a work tree, found with one short Git process. Throws GIT_FAILED. */
   remains(worktree: Worktree): Promise<WorktreeRemains>;
-  /** Creates the branch again at this commit. False: the commit is gone too. Throws GIT_FAILED. */
+  /** Creates the branch again at this commit. False if the commit is gone too. Throws GIT_FAILED. */
   restoreBranch(worktree: Worktree, commit: string): Promise<boolean>;
   /**
    * For a run in a sandbox: (re)creates its private Git folder from the state of the repository and returns the mounts of the
-   * folder and of Git. Called before each turn. Throws GIT_FAILED. `isInUse`: another sandboxed run is in the work tree, so its
-   * private Git folder must not be replaced (default: false).
+   * folder and of Git. Called before each turn. Throws GIT_FAILED. `set-up`: writable, and the work tree need not be complete.
+   * `isInUse`: another sandboxed run is in the work tree, so its private Git folder must not be replaced (default: false).
    */
-  confine(worktree: Worktree, access: 'read' | 'write', isInUse?: boolean): Promise<Mount[]>;
+  confine(worktree: Worktree, access: 'read' | 'write' | 'set-up', isInUse?: boolean): Promise<Mount[]>;
   /**
    * Brings the commits that a sandboxed agent has made on its branch into the repository, after a check of their objects.
    * Idempotent; cheap if there are none. Throws GIT_FAILED; the private Git folder is kept then.
    */
   collect(worktree: Worktree): Promise<CollectedCommits>;
-  /** Size of its folder on disk. */
+  /** Size of the work tree's folder on disk. */
   bytes(worktree: Worktree): Promise<number>;
   /**
    * Removes a work tree without losing work: uncommitted changes are saved under a ref first, and if anything is
@@ -150,7 +158,7 @@ export interface Worktrees {
 export interface Branches {
   /** Commit of the branch. Throws WORKTREE_MISSING and GIT_FAILED. */
   tip(worktree: Worktree): Promise<string>;
-  /** Prepares a commit of all uncommitted changes on the tip; null: there are none. Throws UNCOMMITTABLE. */
+  /** Prepares a commit of all uncommitted changes on the tip. Null if there are none. Throws UNCOMMITTABLE. */
   prepareAll(worktree: Worktree, message: string): Promise<BranchMove | null>;
   /**
    * Prepares a commit on the tip that writes this text to one file; a null text removes the file, and returns null if
@@ -163,9 +171,9 @@ export interface Branches {
     message: string,
   ): Promise<BranchMove | null>;
   /**
-   * Moves the branch and the index. With `path`, only that file changes in index and folder; otherwise nothing in the folder
-   * changes. Idempotent. Throws BRANCH_MOVED, and GIT_BUSY when another Git process works in the folder for longer than
-   * `patienceMs`.
+   * Moves the branch and the index. With `path`, only that file changes in index and folder. Otherwise nothing in the
+   * folder changes. Idempotent. Throws BRANCH_MOVED, and GIT_BUSY when another Git process works in the folder for
+   * longer than `patienceMs`.
    */
   apply(worktree: Worktree, move: BranchMove, path?: string, patienceMs?: number): Promise<void>;
   /**
@@ -175,14 +183,48 @@ export interface Branches {
   undo(worktree: Worktree, move: BranchMove, path?: string, patienceMs?: number): Promise<void>;
 }
 
+/**
+ * Sends work trees to other machines and takes them back, as Git bundles. The work tree here is a copy of the one on
+ * the machine.
+ */
+export interface CodeTravel {
+  /** Names of repository and work tree on the other machine, and the ref in bundles. */
+  names(worktree: Worktree): { repo: string; worktree: string; ref: string };
+  /**
+   * Packs the state of the work tree: the tip of its branch, and a commit of all its files. `bundle` is a file with the
+   * commits that are missing in `haves`, or null if none is missing. `done` removes the file. Throws GIT_FAILED and
+   * UNCOMMITTABLE.
+   */
+  pack(
+    worktree: Worktree,
+    haves: readonly string[],
+  ): Promise<{
+    tip: string;
+    work: string;
+    author: { name: string; email: string };
+    bundle: string | null;
+    done(): Promise<void>;
+  }>;
+  /** Commits of the work tree that exist here. */
+  have(worktree: Worktree): Promise<string[]>;
+  /**
+   * Checks a state that another machine sent, and brings the work tree here to that state. Returns a note for readers
+   * of the result if changes had to be kept elsewhere. Throws GIT_FAILED.
+   */
+  unpack(
+    worktree: Worktree,
+    came: { tip: string; work: string; bundle: string | null },
+  ): Promise<string | null>;
+}
+
 /** Changes of the files in a run's folder, as Git reports them. Throws only where noted. */
 export interface FolderChanges {
   /**
-   * Number of lines of a file, given by its path in the folder or in the repository around it. Null: the file does not
-   * exist, or is not a readable text file.
+   * Number of lines of a file, given by its path in the folder or in the repository around it. Null if the file does
+   * not exist, or is not a readable text file.
    */
   lineCount(directory: string, path: string): Promise<number | null>;
-  /** Uses one short Git process, because the start of the agent waits for it. */
+  /** Takes a snapshot with one short Git process, because the start of the agent waits for it. */
   snapshot(directory: string, signal?: AbortSignal): Promise<Baseline>;
   changes(directory: string, before: WorkSnapshot, options?: WorkPlace): Promise<WorkChanges>;
   /**

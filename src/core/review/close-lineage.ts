@@ -34,7 +34,7 @@ export async function abandonLineage(lineageId: RunId, why: string, ports: Revie
     const coder = review.outcome === null ? await runNow(ports, review.coderId) : null;
     if (coder) closed.push(closing(review, { outcome: 'cancelled', reason: why }, coder, clock));
   }
-  // Written in one commit: a coder whose review is closed would continue, unless the intent prevents it.
+  // Intent and reviews are written in one commit. A coder whose review is closed would continue without the intent.
   await store.commit({
     intents: [intent],
     reviews: closed.flatMap(({ reviews = [] }) => reviews),
@@ -79,7 +79,7 @@ const endOf = ({ status, usage, startedAt, endedAt }: Run): Extract<EventBody, {
   durationMs: startedAt === null || endedAt === null ? null : endedAt - startedAt,
 });
 
-/** Worded with "if anything", because it is known only after the agent has ended whether there is anything to save. */
+/** Says "if anything", because only after the agent has ended it is known whether there is work to save. */
 const workLocation = (worktree: Worktree): string =>
   `Its work is on branch ${worktree.branch}; what was not committed, if anything, is saved as ${savedRefOf(worktree)}.`;
 
@@ -121,8 +121,8 @@ const FEEDBACK_RETRY_MS = 5_000;
 
 /**
  * Brings a task to the state that its rows require: closes reviews that nobody can end any more, stops reviewers that
- * are done, and lets the coder continue. Safe to repeat. Returns the milliseconds until the next check; null: at the
- * next event.
+ * are done, and lets the coder continue. Safe to repeat. Returns the milliseconds until the next check, or null if the
+ * next event triggers it.
  */
 export async function closeLineage(
   lineageId: RunId,
@@ -235,7 +235,7 @@ async function continueCoder(coder: Run, reviews: Review[], ports: ReviewPorts):
     return abandonLineage(coder.lineageId, describeFailedRounds(rounds), ports);
   const told = { ...last, toldInTurn: coder.turn + 1 };
   await runner.resume(coder.id, coderPrompt(last, rounds), { reviews: [told], events: [] }).catch(thrown => {
-    // The coder has just ended.
+    // The coder has just ended, so it needs no next turn.
     if (asSquadError(thrown).code !== 'REVIEW_OVER') throw thrown;
   });
 }

@@ -59,8 +59,8 @@ export async function giveFeedback(
 }
 
 /**
- * Gives feedback that an earlier hub had begun to give. False: another git process uses the branch, so the intent stays
- * for later.
+ * Gives feedback that an earlier hub had begun to give. False if another git process uses the branch, so that the
+ * intent stays for later.
  */
 export async function finishFeedback(intent: FeedbackIntent, ports: ReviewPorts): Promise<boolean> {
   const { coderTree, move } = intent;
@@ -109,7 +109,7 @@ async function putOnBranch(
   const { coderTree, text } = intent;
   const file = { path: FEEDBACK_FILE, text };
   await retryWhileBranchMoves(async () => {
-    // Null: the branch already has exactly this file.
+    // Null if the branch already has exactly this feedback file.
     intent.move =
       (await branches.prepareFile(coderTree, file, `Feedback of review ${iteration}`)) ??
       (await unmoved(coderTree, ports));
@@ -142,7 +142,7 @@ async function undoFeedback(
   { branches, store, warn }: ReviewPorts,
   patienceMs?: number,
 ): Promise<void> {
-  // The branch would not have moved, so no intent was written.
+  // No intent was written, because the branch would not have moved.
   if (move.to === '') return;
   if ((await store.review(reviewId))?.outcome == null)
     // An extra file on the branch is harmless, because the next feedback replaces it.

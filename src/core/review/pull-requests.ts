@@ -40,7 +40,7 @@ async function gitHostAccess(
     throw missing(
       `Run ${runIds[0]} has no token for GitHub: neither GITHUB_TOKEN nor GH_TOKEN is set for its client`,
     );
-  // Checked, because the token becomes part of a header.
+  // The token is checked because it becomes part of an HTTP header.
   if (!/^[\x21-\x7e]+$/.test(token))
     throw missing('The token in GITHUB_TOKEN has characters that no token can have');
   return { token, apiUrl: found('GITHUB_API_URL') ?? null, env: env ?? {} };
@@ -101,7 +101,7 @@ function refuseDuplicates(issues: NewIssue[]): void {
 function stopped(error: SquadError, issues: NewIssue[], made: CreatedAs[]): SquadError {
   const left = issues.slice(made.length).map(({ title }) => title);
   const there = made.map(({ number, title }) => `#${number} "${short(title)}"`).join(', ') || 'none';
-  // If no issue is left, the store failed after the last one was created.
+  // If all issues were created, the error came from the store, after the last issue.
   const message =
     left[0] === undefined ? error.message : `"${short(left[0])}" was not created: ${error.message}`;
   return new SquadError(error.code, `${message}. Created so far, of ${issues.length} issues: ${there}`, {
@@ -127,14 +127,17 @@ const short = (title: string): string =>
 interface ProposalAsk {
   title: string;
   description: string;
-  /** Null: the branch that the work tree was forked from, otherwise the host's default branch. */
+  /**
+   * Base branch of the pull request. Null means the branch that the work tree was forked from, or else the host's
+   * default branch.
+   */
   baseBranch: string | null;
 }
 
 interface Proposal {
   asker: Run;
   of: Run;
-  /** The review that the pull request ends, if any; then only reviewed work is proposed. */
+  /** The review that the pull request ends, if any. With a review, only reviewed work is proposed. */
   review: Review | null;
 }
 
@@ -152,7 +155,7 @@ async function propose(
   const access = await gitHostAccess([asker.id, of.id], ports.files);
   const repository = await gitHost.repository(tree.repository, access);
   const base = ask.baseBranch ?? tree.baseBranch;
-  // Reviewed work was committed when the review was requested; a reviewer commits nothing for the coder.
+  // Reviewed work was already committed when the review was requested.
   if (!review)
     await retryWhileBranchMoves(async () => {
       const work = await branches.prepareAll(tree, ask.title);
@@ -258,7 +261,7 @@ function worktreeOf({ id, worktree }: Run): Worktree {
   );
 }
 
-/** Short, because clients wait while a hub starts. */
+/** Short timeout, because clients wait while a hub starts. */
 const RECOVERY_TIMEOUT_MS = 3_000;
 
 /**
@@ -315,8 +318,8 @@ export class Proposals {
   }
 
   /**
-   * Opens a pull request; for a reviewer, that of the run it reviews. Throws REVIEW_OVER, REVIEW_OUTDATED,
-   * WORKTREE_NEEDED, and errors of git and GitHub.
+   * Opens a pull request. For a reviewer it is the pull request of the run it reviews. Throws REVIEW_OVER,
+   * REVIEW_OUTDATED, WORKTREE_NEEDED, and errors of git and GitHub.
    */
   async open(asker: Run, ask: ProposalAsk): Promise<PullRequest & { branch: string }> {
     const { ports } = this;

@@ -15,7 +15,7 @@ export interface RequestedReview {
   review: Review;
   reviewer: Run;
   worktree: Worktree;
-  /** Null: the reviewer has no tmux window. */
+  /** Name of the reviewer's tmux session. Null if it has none. */
   sessionName: string | null;
   notes: string[];
 }
@@ -43,7 +43,7 @@ export async function requestReview(
 
   const round = rounds.current + 1;
   const prepare = () => preparedWork(coder, tree, round, branches);
-  // In parallel, because both only read and both take time.
+  // Both calls run in parallel, because they only read and both take time.
   const [planned, found] = await Promise.all([
     ports.plan(
       coder,
@@ -70,14 +70,15 @@ export async function requestReview(
       } satisfies Partial<RequestIntent>);
       await store.commit({ intents: [{ ...intent }], events: [] });
       checkpoint('request_review:1');
-      // In parallel: the fork begins at the commit, independent of the branch.
+      // The branch moves while the reviewer's work tree is created. The work tree starts at the commit and does not
+      // depend on the branch.
       await bothOrNeither(
         async () => {
           if (move) await branches.apply(tree, move);
           checkpoint('request_review:2');
         },
-        // Created now, so that git's errors appear here. The set-up, which may take long, waits until the reviewer
-        // starts.
+        // The work tree is created now, so that git's errors appear here. Its set-up can take long, so it waits until
+        // the reviewer starts.
         () => worktrees.ensure(intent.reviewerTree, null, undefined, fork.run.directory),
         () => worktrees.remove(intent.reviewerTree, { dropEmptyBranch: true }),
       );
@@ -204,7 +205,7 @@ async function preparedWork(
 ): Promise<Work> {
   const move = await branches.prepareAll(tree, `Work of ${coder.id} for review ${round}`);
   const tip = move?.to ?? (await branches.tip(tree));
-  // Refused, because a review without changes would cost as much as any other.
+  // A review without changes is refused, because it would cost as much as any other review.
   if (tip === tree.base) throw nothingToReview(coder, tree);
   return { move, tip };
 }

@@ -21,7 +21,10 @@ import { type RequestedReview, requestReview } from './request-review.ts';
 import { checkFeedback, checkReviewAsk, type Feedback, type ReviewAsk } from './review-input.ts';
 import { closing, pullRequestOpened, type Rounds, roundsOf } from './rounds.ts';
 
-/** Removes the work tree of an ended run, unless work would be lost, and records the result. False: another run uses the work tree. */
+/**
+ * Removes the work tree of an ended run, unless work would be lost, and records the result. False if another run uses
+ * the work tree.
+ */
 async function clearWorktree(run: Run, ports: ReviewPorts): Promise<boolean> {
   const { worktree } = run;
   if (!worktree) return true;
@@ -49,7 +52,7 @@ export class ReviewLoop {
   private readonly failures = new Map<RunId, number>();
   /** Runs whose work tree will be removed when no other run uses it. */
   private readonly uncleared = new Map<string, Run>();
-  /** Tasks to advance after the recovery; null once the recovery is done. */
+  /** Tasks to advance after the recovery. Null once the recovery is done. */
   private held: Set<RunId> | null = new Set();
   private isClosed = false;
 
@@ -114,7 +117,7 @@ export class ReviewLoop {
   /** Abandons the task. Resolves when all its runs were asked to stop. */
   async abandon({ lineageId, status }: Run, why: string): Promise<void> {
     await this.change(lineageId, () => abandonLineage(lineageId, why, this.ports));
-    // The work trees of a run that has not ended are removed after its end.
+    // For a run that has not ended, the work tree is removed after its end.
     if (isEnd(status)) this.clear(null, lineageId);
   }
 
@@ -253,9 +256,9 @@ export class ReviewLoop {
     if (!this.isClosed) this.alarms.set(lineageId, inMs);
   }
 
-  /** Removes work trees of these runs; null: of all ended runs of the task. */
+  /** Removes work trees of these runs. With null, those of all ended runs of the task. */
   private clear(runs: Run[] | null, lineageId = runs?.[0]?.lineageId): void {
-    // While reviews are being recovered: their work trees are removed at the end of the recovery.
+    // During the recovery of reviews nothing is removed. Work trees are removed at its end.
     if (!lineageId || this.held) return;
     const { store, warn } = this.ports;
     void this.queue.run(lineageId, async () => {

@@ -35,7 +35,7 @@ const isFailed = ({ outcome }: Pick<Review, 'outcome'>): boolean =>
 export const wasUnsuccessful = (review: Pick<Review, 'outcome'>): boolean =>
   isSentBack(review) || isFailed(review);
 
-/** Counted per lineage, so that a retry or a reply does not start again at zero. */
+/** Counts the review rounds of a lineage, so that a retry or a reply does not start again at zero. */
 export function roundsOf(reviews: readonly Review[], ownLimit: number | null, settings: HubSettings): Rounds {
   return {
     current: reviews.reduce((most, { iteration }) => Math.max(most, iteration), 0),
@@ -79,8 +79,8 @@ export function refuseBeyondLimit(rounds: Rounds, coderId: RunId): void {
 const OPEN_ENDED: readonly ReviewOutcome[] = ['needs_work', 'suggestions', 'clarification', ...FAILED];
 
 /**
- * The error of a coder that completed without approval when its task had no reviews left; null: there is nothing to
- * decide. `last`: the coder's own last review; `wasRefused`: the coder asked for one more.
+ * The error of a coder that completed without approval when its task had no reviews left. Null if there is nothing to
+ * decide. `last` is the coder's own last review. `wasRefused` means that the coder asked for one more.
  */
 export function limitReached(
   rounds: Rounds,
@@ -127,7 +127,7 @@ export function closing(
   };
 }
 
-/** A call that should have ended the review but failed. */
+/** A call that should have ended the review, but failed. */
 export interface Refusal {
   tool: string;
   code: string | null;

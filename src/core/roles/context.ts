@@ -15,7 +15,7 @@ import {
 } from '../../base/markdown.ts';
 import { oneLine } from '../../base/text.ts';
 
-/** The part of a plan that is being worked on, with the headings above it. */
+/** The section of a plan that is being worked on, with the headings above it. */
 export function currentIteration(document: Outline): MarkdownLine[] {
   const { title, opening, sections } = document;
   const head = title ? [title, BLANK] : [];
@@ -27,7 +27,10 @@ export function currentIteration(document: Outline): MarkdownLine[] {
   return [...head, ...above, ...wholeSection(current)];
 }
 
-/** First what the plan calls current, then a section with open tasks, then the first that is not called done. */
+/**
+ * Chooses the section that the plan calls current, or else one with open tasks, or else the first that is not marked
+ * as done.
+ */
 function choose(sections: readonly Section[]): Section | undefined {
   const iterations = sections.filter(({ heading }) => ITERATION.test(titleOf(heading)));
   const open = (among: readonly Section[]) => among.filter(section => !isDone(section));
@@ -49,7 +52,7 @@ const DONE = statusPattern(
   'done|completed|finished|shipped|closed',
   '✅|✔|☑|\\[x\\]|(?<!not )\\bcomplete\\W*$',
 );
-/** "Current state" is about the project; "Current" and "In progress" are about the plan. */
+/** "Current state" describes the project, while "Current" and "In progress" describe the plan. */
 const NOTHING_BUT_CURRENT =
   /^\W*(current(ly)?|in[ -]progress|ongoing|active|doing|now|wip)( (work|tasks?|focus))?\W*$/iu;
 const STATUS_LINE = /^[\s>*_-]*(status|state)\b[\s:*_]*(.*)$/i;
@@ -63,7 +66,7 @@ function statusTexts({ heading, own }: Section): string[] {
 const isCurrent = (section: Section): boolean => statusTexts(section).some(text => CURRENT.test(text));
 const isDone = (section: Section): boolean => statusTexts(section).some(text => DONE.test(text));
 
-/** A status word stands first, last or in brackets: "Phase 2: Active Directory" is not active. */
+/** A status word must be first, last or in brackets: "Phase 2: Active Directory" is not active. */
 function statusPattern(terms: string, marks: string): RegExp {
   return new RegExp(`^\\W*(${terms})\\b|[([]\\s*(${terms})\\b|(?<!not )\\b(${terms})\\W*$|${marks}`, 'iu');
 }
@@ -73,14 +76,17 @@ const hasWorkLeft = (section: Section): boolean =>
 
 type ContextHow = 'whole' | 'summary' | 'current iteration' | 'overview';
 
-/** The part of a file that goes into a context. Every line is from the file, except marks that something was left out. */
+/**
+ * The part of a file that goes into a context. Every line comes from the file, except notices that something was left
+ * out.
+ */
 export function digestOf(file: string, text: string): { how: ContextHow; lines: MarkdownLine[] } {
   const lines = readMarkdown(text);
   const how = howOf(file);
   return { how, lines: how === 'whole' ? lines : DIGESTS[how](outline(lines)) };
 }
 
-/** By file name, in any folder; other files are included whole. */
+/** Chooses by file name, in any folder. Files with other names are included whole. */
 function howOf(file: string): ContextHow {
   return HOW[file.slice(file.lastIndexOf('/') + 1).toUpperCase()] ?? 'whole';
 }
@@ -140,7 +146,7 @@ function briefly({ heading, own }: Section, size: ExcerptSize): MarkdownLine[] {
 const spaced = (lines: MarkdownLine[]): MarkdownLine[] => (lines.length === 0 ? [] : [...lines, BLANK]);
 const titles = (sections: Section[]): string => sections.map(({ heading }) => titleOf(heading)).join('; ');
 
-/** The files that are left out, each with the reason. */
+/** Decides which files are left out, and why. */
 export function exclusionReason(
   files: readonly FoundFile[],
   loadedByEngine: readonly string[],
@@ -149,7 +155,7 @@ export function exclusionReason(
   const isLast = (found: FoundFile) => (loaded.has(found.file) ? 0 : 1);
   const reasons = new Map<string, string>();
   const wholeFiles = new Map<string, string>();
-  // Files that the engine reads come first, so that an identical file is known to be a copy.
+  // Files that the engine reads itself come first, so that an identical file is recognised as a copy.
   for (const found of [...files].sort((a, b) => isLast(a) - isLast(b))) {
     const { file } = found;
     const twin =
@@ -186,8 +192,8 @@ function importsOf(text: string): string[] {
 const contentOf = (text: string): string => text.replace(/\r\n?/g, '\n').trim();
 
 /**
- * As many whole lines as fit. A cut text ends with `notice`, never inside a code block and never with a heading that has
- * nothing below it. Null: not one line of text fits.
+ * Returns as many whole lines as fit. A cut text ends with `notice`, but never inside a code block or with a heading
+ * that has nothing below it. Null if not a single line fits.
  */
 function fitLines(
   source: readonly MarkdownLine[],
@@ -230,7 +236,7 @@ export type FoundFile = { file: string; text: string } | { file: string; fault: 
 
 interface ContextOptions {
   budgetTokens?: number;
-  /** Files that the engine reads by itself. If Squad sent them too, they would be paid for twice. */
+  /** Files that the engine reads by itself. Sending them too would cost their tokens twice. */
   loadedByEngine?: readonly string[];
 }
 
@@ -238,7 +244,7 @@ interface ContextPart {
   file: string;
   how: ContextHow;
   tokens: number;
-  /** Not all of it fitted. */
+  /** True if the file did not fit completely. */
   cut: boolean;
 }
 
@@ -252,11 +258,14 @@ export interface Context {
 
 export const DEFAULT_CONTEXT_TOKENS = 4_000;
 
-/** Four bytes of UTF-8 count as one token, everywhere in Squad. */
+/** Squad counts four bytes of UTF-8 as one token everywhere. */
 export const tokensOf = (text: string): number => Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN);
 const BYTES_PER_TOKEN = 4;
 
-/** Shares the budget so that no file crowds out the others: each gets a part by its weight, takes no more than it needs, and the rest is shared among the others. */
+/**
+ * Shares the budget so that no file crowds out the others: each file gets a share by its weight and takes at most
+ * what it needs. Unused shares go to the other files.
+ */
 export function buildContext(files: readonly FoundFile[], options: ContextOptions = {}): Context {
   const { budgetTokens = DEFAULT_CONTEXT_TOKENS, loadedByEngine = [] } = options;
   const reasons = exclusionReason(files, loadedByEngine);
@@ -267,7 +276,7 @@ export function buildContext(files: readonly FoundFile[], options: ContextOption
   let bytesLeft = Math.max(0, Math.floor(budgetTokens)) * BYTES_PER_TOKEN;
   let weightLeft = drafts.reduce((sum, { weight }) => sum + weight, 0);
   const fitted = new Map<Draft, { text: string; cut: boolean }>();
-  // The smallest need per weight goes first: then every unused share reaches the files that need more.
+  // Files with the smallest need per weight come first, so that every unused share reaches files that need more.
   for (const draft of [...drafts].sort((a, b) => a.need / a.weight - b.need / b.weight)) {
     const share = Math.floor((bytesLeft * draft.weight) / weightLeft);
     weightLeft -= draft.weight;
@@ -283,7 +292,7 @@ export function buildContext(files: readonly FoundFile[], options: ContextOption
     bytesLeft -= Buffer.byteLength(part.text) + SEPARATOR.length;
   }
 
-  // In the order of the files.
+  // The texts are put back into the order of the files.
   const texts = drafts.flatMap(draft => fitted.get(draft)?.text ?? []);
   const text = texts.join(SEPARATOR);
   return {
@@ -308,11 +317,11 @@ interface Draft {
   how: ContextHow;
   lines: MarkdownLine[];
   weight: number;
-  /** Size of all of it, in bytes. */
+  /** Size of the whole text in bytes. */
   need: number;
 }
 
-/** Rules are meant to be read whole; digests are short already. */
+/** Weights of files. Rules should be read whole, while digests are already short. */
 const WEIGHT: Record<ContextHow, number> = { whole: 3, 'current iteration': 2, summary: 1, overview: 1 };
 
 function draftOf({ file, text }: { file: string; text: string }): Draft {
@@ -321,7 +330,10 @@ function draftOf({ file, text }: { file: string; text: string }): Draft {
   return { ...draft, need: Buffer.byteLength(partOf(draft, Number.POSITIVE_INFINITY)?.text ?? '') };
 }
 
-/** One level down, below the heading that names the file: no file can open a section of the prompt. */
+/**
+ * Moves a heading one level down, below the heading that names the file, so that no file can open a section of the
+ * prompt.
+ */
 function lowered(line: MarkdownLine): MarkdownLine {
   return line.kind === 'heading' ? headingLine(Math.min(6, line.level + 1), titleOf(line)) : line;
 }

@@ -4,13 +4,16 @@ import type { AgentTemplate } from '../../schema/role.ts';
 import type { JsonSchema } from '../../schema/run.ts';
 import { checkText } from '../text.ts';
 
-/** Stateless and new-chat prompts contain the role; a continued chat has read it before. `spawn`: a bare prompt. */
+/**
+ * Stateless and new-chat prompts contain the role. A continued chat has read the role before. `spawn` is a prompt
+ * without a role.
+ */
 type PromptMode = 'stateless' | 'new_chat' | 'continued' | 'spawn';
 
 interface PromptParts {
   /** Context from the project's files. */
   context?: string;
-  /** Empty for a bare prompt. */
+  /** Empty for a prompt without a role. */
   roleBody: string;
   task: string;
   mode: PromptMode;
@@ -23,7 +26,10 @@ export function buildPrompt(parts: PromptParts): string {
   return COMMAND.test(prompt) ? `# Your Role\n\n${prompt}` : prompt;
 }
 
-/** A prompt must not begin with these: some CLIs would run it as a command of their own and never ask the model. */
+/**
+ * A prompt must not begin with these characters, because some CLIs would run it as one of their own commands and
+ * never ask the model.
+ */
 const COMMAND = /^\s*[/@!]/;
 
 function joined({ context = '', roleBody, task, mode }: PromptParts): string {
@@ -35,13 +41,13 @@ function joined({ context = '', roleBody, task, mode }: PromptParts): string {
   return `${before}${roleBody}${RULE}${heading}\n${task}${FOOTER}`;
 }
 
-/** The prompt of a later turn for an engine without chats: everything so far, then the new text. */
+/** Prompt of a later turn for an engine without chats: all previous text, then the new text. */
 export function extendPrompt(prompt: string, text: string): string {
   const before = prompt.endsWith(FOOTER) ? prompt.slice(0, -FOOTER.length) : prompt;
   return `${before}${RULE}${text}${FOOTER}`;
 }
 
-/** For engines that do not enforce a schema: the prompt asks for it. */
+/** Prompt text for engines that do not enforce a schema. */
 export const answerFormat = (schema: JsonSchema): string => `
 
 # Answer Format
@@ -50,7 +56,7 @@ Your final answer must be one JSON value and nothing else: no words around it, n
 
 ${JSON.stringify(schema, null, 2)}`;
 
-/** Agents and readers of their reports rely on these words. */
+/** Agents and readers of their reports rely on this wording. */
 const FOOTER = `
 
 ---
@@ -63,7 +69,7 @@ you MUST clearly report them as SETUP / ENVIRONMENT ISSUES.
 Explain what you observed and suggest specific steps for the human to fix.
 Do not pretend the task succeeded.`;
 
-/** Anything in double braces on one line. */
+/** Matches anything in double braces on one line. */
 const PLACEHOLDER = /\{\{([^{}\n]*)\}\}/g;
 
 /** Placeholder names, in the order of their first use. */
@@ -71,7 +77,7 @@ export function placeholders(body: string): string[] {
   return [...new Set([...body.matchAll(PLACEHOLDER)].map(([, name]) => name!.trim()))];
 }
 
-/** Fills in the placeholders. Values are inserted as they are: placeholders in them are not replaced. */
+/** Fills in the placeholders. Placeholders inside a value are not replaced. */
 export function fillTemplate(
   template: Pick<AgentTemplate, 'name' | 'arguments' | 'body'>,
   given: Readonly<Record<string, string>>,

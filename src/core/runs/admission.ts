@@ -8,8 +8,8 @@ import { chatBusy } from './plan-run.ts';
 
 interface QueuePorts {
   live(): Iterable<LiveRun>;
-  /** How many runs may have a slot at once. */
-  places(): number;
+  /** Limit of runs that may have a slot at once on a machine. Null means the hub's own machine. */
+  places(machine: string | null): number;
   start(entry: LiveRun): void;
 }
 
@@ -23,12 +23,12 @@ export class RunQueue {
     this.ports = ports;
   }
 
-  /** Starts with the next `pump`. */
+  /** The run starts with the next `pump`. */
   add(entry: LiveRun): void {
     this.waiting.push(entry);
   }
 
-  /** False: it was not waiting. */
+  /** Returns false if the run was not waiting. */
   remove(entry: LiveRun): boolean {
     const at = this.waiting.indexOf(entry);
     if (at >= 0) this.waiting.splice(at, 1);
@@ -39,15 +39,24 @@ export class RunQueue {
     return this.waiting.includes(entry);
   }
 
-  /** Slots that no run has or waits for. */
+  /** Slots of the hub's own machine that no run has or is waiting for. */
   get free(): number {
-    return Math.max(0, this.ports.places() - this.taken - this.waiting.length);
+    const waiting = this.waiting.filter(entry => machineOf(entry) === null);
+    return Math.max(0, this.ports.places(null) - this.taken(null) - waiting.length);
   }
 
-  /** Starts as many runs as there are slots. */
+  /** Starts as many runs as there are slots. A machine without a free slot holds up only its own runs. */
   pump(): void {
-    while (!this.closed && this.waiting.length > 0 && this.taken < this.ports.places()) {
-      const entry = this.waiting.shift()!;
+    const full = new Set<string | null>();
+    for (let at = 0; !this.closed && at < this.waiting.length; ) {
+      const entry = this.waiting[at]!;
+      const machine = machineOf(entry);
+      if (full.has(machine) || this.taken(machine) >= this.ports.places(machine)) {
+        full.add(machine);
+        at++;
+        continue;
+      }
+      this.waiting.splice(at, 1);
       entry.isActive = true;
       this.ports.start(entry);
     }
@@ -57,14 +66,17 @@ export class RunQueue {
     this.closed = true;
   }
 
-  private get taken(): number {
+  private taken(machine: string | null): number {
     let count = 0;
-    for (const { isActive, waits } of this.ports.live()) if (isActive && waits === 0) count++;
+    for (const entry of this.ports.live())
+      if (entry.isActive && entry.waits === 0 && machineOf(entry) === machine) count++;
     return count;
   }
 }
 
-/** Allows one run at a time on a chat. Running runs hold their chats; runs that are being saved have theirs claimed. */
+const machineOf = ({ run }: LiveRun): string | null => run.options.machine;
+
+/** Allows one run at a time on a chat. A running run holds its chat. A run that is being saved has claimed it. */
 export class ChatClaims {
   private readonly live: () => Iterable<LiveRun>;
   private readonly claimed = new Set<string>();
@@ -79,7 +91,10 @@ export class ChatClaims {
     for (const { chats, run } of this.live()) if (chats.has(chat)) throw chatBusy(chat, `run ${run.id}`);
   }
 
-  /** Claims all of them or none, synchronously, so that no other call can come in between. Returns a function that releases them. */
+  /**
+   * Claims all chats or none, synchronously, so that no other call can come in between. Returns a function that
+   * releases them.
+   */
   claim(chats: string[]): () => void {
     for (const chat of chats) this.refuseBusy(chat);
     for (const chat of chats) this.claimed.add(chat);
@@ -98,23 +113,26 @@ interface AskedStarts {
   callers?: readonly Run[];
 }
 
-/** Limits how deep runs are nested and how many start in a minute, for all clients together. Too many at once are queued, not refused. */
+/**
+ * Limits how deep runs are nested and how many start per minute, for all clients together. Runs beyond the limit of
+ * concurrent runs are queued, not refused.
+ */
 export class SpawnLimit {
-  /** On the monotonic clock. */
+  /** Times at which runs were started, on the monotonic clock. */
   private starts: number[] = [];
 
-  /** Starts that an earlier hub admitted, on the monotonic clock of this one. */
+  /** Adds starts that an earlier hub admitted, as times on this hub's monotonic clock. */
   recall(times: readonly number[]): void {
     this.starts.push(...times);
   }
 
-  /** Counts the starts, or throws as `check` does. */
+  /** Counts the starts. Throws the same errors as `check`. */
   admit(asked: AskedStarts, limits: HubSettings, now: number): void {
     this.check(asked, limits, now);
     for (let i = 0; i < asked.count; i++) this.starts.push(now);
   }
 
-  /** Throws unless that many more runs may start now. `now` is on the monotonic clock. */
+  /** Throws unless `count` more runs may start now. `now` is on the monotonic clock. */
   check({ count, depth, callers = [] }: AskedStarts, limits: HubSettings, now: number): void {
     const lineage = callers.map(run => `${runName(run)} ${run.id}`).toReversed();
     const askedBy = lineage.length > 0 ? `; asked for by ${lineage.join(' → ')}` : '';
@@ -144,10 +162,13 @@ export class SpawnLimit {
   }
 }
 
-/** A stored time on the monotonic clock. A time in the future was stored before the clock was set back and counts as now. */
+/**
+ * Converts a stored time to the monotonic clock. A time in the future was stored before the clock was set back and
+ * counts as now.
+ */
 export const monotonicOf = (clock: Clock, at: number): number =>
   clock.monotonic() - Math.max(0, clock.now() - at);
 
-/** A monotonic time as the wall clock would show it if it had never been set. */
+/** Converts a monotonic time to the wall clock, as if the wall clock had never been changed. */
 export const wallTimeOf = (clock: Clock, monotonic: number): number =>
   clock.now() - (clock.monotonic() - monotonic);

@@ -5,16 +5,16 @@ import type { Need } from '../../schema/run-card.ts';
 
 export const FAILURES = ['error', 'timeout', 'lost'] as const satisfies RunStatus[];
 
-/** After a day somebody has seen the failure, or does not care. */
+/** Older failures do not count: after a day somebody has seen them, or nobody cares. */
 export const FAILURE_COUNTS_MS = 24 * 60 * 60_000;
 
 export const isFailure = (status: RunStatus): boolean => (FAILURES as readonly string[]).includes(status);
 
-/** A failure of the last day. It needs attention unless the run was retried or continued since. */
+/** A failure within the last day. It needs attention unless the run was retried or continued since. */
 export const isFreshFailure = ({ status, endedAt }: Pick<Run, 'status' | 'endedAt'>, now: number): boolean =>
   isFailure(status) && endedAt !== null && endedAt >= now - FAILURE_COUNTS_MS;
 
-/** Longer than a weekend. After that, a run at its review limit is listed with the others. */
+/** Longer than a weekend. After this time, a run at its review limit no longer sorts first. */
 export const DECISION_COUNTS_MS = 7 * 24 * 60 * 60_000;
 
 /** How much a run needs a person's attention. */
@@ -35,21 +35,24 @@ export function attentionLevel(
 
 /** A list of runs as it was when its first page was requested. */
 export interface BoardPage {
-  /** The filter: a cursor is valid only for the same filter. */
+  /** The filter of the list, because a cursor is valid only for the same filter. */
   asked: string;
   at: number;
-  /** Runs that had not ended, by attention level. They change while somebody pages through the list; the list must not. */
+  /**
+   * Runs that had not ended, by attention level. Runs change while somebody pages through the list, but the list must
+   * not.
+   */
   live: Readonly<Record<'needs_you' | 'running' | 'queued', readonly RunId[]>>;
 }
 
-/** So many people never page through lists at the same time. */
+/** More lists than people page through at the same time. */
 const MAX_KEPT = 64;
 
-/** The newest lists that somebody pages through. */
+/** Keeps the newest lists that clients page through. */
 export class BoardPages {
   private readonly kept = new Map<string, BoardPage>();
 
-  /** Returns a name for the cursor. */
+  /** Returns the list's name for use in a cursor. */
   keep(page: BoardPage): string {
     const name = randomBytes(6).toString('base64url');
     this.kept.set(name, page);
@@ -57,7 +60,7 @@ export class BoardPages {
     return name;
   }
 
-  /** Undefined: too old, or from another hub. */
+  /** Undefined if the list is too old, or from another hub. */
   find(name: string): BoardPage | undefined {
     return this.kept.get(name);
   }

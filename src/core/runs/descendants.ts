@@ -2,11 +2,11 @@ import type { RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
 import type { Store } from '../ports/store.ts';
 
-/** No real chain of parents is longer; a loop in a damaged database would be. */
+/** Limit for following parents. No real chain is longer, but a loop in a damaged database would be. */
 export const MAX_LINE_LENGTH = 100;
 const ALL_RUNS = 100_000;
 
-/** All runs that a run started, directly or not, ended or not; one generation after the other. */
+/** All runs that a run started, directly or indirectly, ended or not. Ordered by generation. */
 export async function descendantsOf(store: Pick<Store, 'runs'>, id: RunId): Promise<Run[]> {
   const found = new Map<RunId, Run>();
   let parents = [id];

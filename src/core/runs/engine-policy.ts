@@ -2,7 +2,7 @@ import type { PolicyRule, RunOptions } from '../../schema/run.ts';
 import type { RunSandbox } from '../../schema/sandbox.ts';
 import type { Engine } from '../ports/engine.ts';
 
-/** The limits that the engine enforces, and those that Squad enforces for every engine. */
+/** All limits of a run: those that the engine enforces, and those that Squad enforces for every engine. */
 export function policyFor(engine: Engine, options: RunOptions): PolicyRule[] {
   const rules = [
     ...engine.policy(options).map(rule => bySandbox(rule, options)),
@@ -30,7 +30,7 @@ export function policyFor(engine: Engine, options: RunOptions): PolicyRule[] {
   ];
 }
 
-/** In a sandbox the kernel holds where a run can write, also against the commands that it runs. */
+/** In a sandbox the kernel limits where a run can write. The limit also holds for commands that the run starts. */
 function bySandbox(rule: PolicyRule, { sandbox, permission }: RunOptions): PolicyRule {
   if (sandbox.level === 'off' || rule.rule !== `permission: ${permission}`) return rule;
   const note =

@@ -30,16 +30,19 @@ export class ToolCounts {
     }
   }
 
-  /** Calls that were meant to change a file and are not known to have failed. */
+  /** Number of calls that were meant to change a file and are not known to have failed. */
   get edits(): number {
     return Math.max(0, this.editsBegun - this.editsFailed);
   }
 }
 
-/** Enough text to see how far the agent got. */
+/** Enough text to see how far the agent got before it was interrupted. */
 const MAX_TEXT_LENGTH = 64 * 1024;
 
-/** The end of a text that grows by lines. Joined only when it is read: an agent may write a million lines. */
+/**
+ * Keeps the end of a text that grows line by line. Lines are joined only when the text is read, because an agent may
+ * write a million lines.
+ */
 class TextEnd {
   private lines: string[] = [];
   private first = 0;
@@ -48,7 +51,7 @@ class TextEnd {
   add(line: string): void {
     this.lines.push(line);
     this.length += line.length + 1;
-    // The first line goes when the others are enough.
+    // The first line is dropped when the remaining lines are enough.
     for (let line = this.lines[this.first]!; this.length - line.length > MAX_TEXT_LENGTH + 1; ) {
       this.length -= line.length + 1;
       line = this.lines[++this.first]!;
@@ -75,16 +78,19 @@ const ANSWERED: ReadonlySet<EngineEvent['type']> = new Set([
 /** Everything that an engine has reported about one turn. Empty for an engine without events. */
 export class EngineReport {
   end: EngineEnd | null = null;
-  /** The engine has reported its end and has not continued since, as it does when a sub-agent runs longer than the answer. */
+  /**
+   * True if the engine has reported its end and has not continued since. It continues when a sub-agent runs longer
+   * than the answer.
+   */
   hasEnded = false;
-  /** The API's last failure, until an event shows that the model has answered since. */
+  /** The API's last failure. Cleared when an event shows that the model has answered since. */
   retry: (ApiRetry & { text: string }) | null = null;
   /** Notes for the result. */
   readonly notes = new Set<string>();
-  /** Null: this engine reports no tool calls. */
+  /** Null if the engine reports no tool calls. */
   readonly tools: ToolCounts | null;
   private usage: Usage | null = null;
-  /** The end of the agent's text so far, for a turn that ends without an answer. */
+  /** The end of the agent's text so far, used if the turn ends without an answer. */
   private readonly said = new TextEnd();
   private runningTotals: readonly UsageFigure[] = [];
   private readonly reader: EngineReader | null;
@@ -100,12 +106,12 @@ export class EngineReport {
     return events;
   }
 
-  /** A line was too long to read. */
+  /** Call this for a line that was too long to read. */
   skip(beginning: string): void {
     for (const event of this.reader?.tooLong?.(beginning) ?? []) this.note(event);
   }
 
-  /** The process has ended and its output has been read. */
+  /** Call this when the process has ended and its output has been read. */
   async finish(
     exitCode: number | null,
     file: (name: string) => Promise<string | null>,
@@ -134,7 +140,7 @@ export class EngineReport {
     ];
   }
 
-  /** Null: this turn reported no usage. */
+  /** Null if this turn reported no usage. */
   totalsOfChat(chatTotals: Usage | null): Usage | null {
     return this.usage && totalsAfter(this.usage, this.runningTotals, chatTotals);
   }
@@ -159,13 +165,13 @@ export class EngineReport {
 type Activity = Extract<EventBody, { type: 'run.activity' }>;
 
 const MAX_ACTIVITY_LENGTH = 300;
-/** A burst of this many events, then this many per second. */
+/** Number of events allowed in a burst, and afterwards per second. */
 const AT_ONCE = 50;
 const A_SECOND = 5;
 /** Part of the burst reserved for tool calls, so that text cannot crowd them out. */
 const FOR_TOOLS = 10;
 
-/** Limits an agent's events to a rate that a database and a reader can follow. Skipped events are counted. */
+/** Limits an agent's events to a rate that the database and a reader can follow. Skipped events are counted. */
 export class ActivityPace {
   private room = AT_ONCE;
   private at: number | null = null;
@@ -185,7 +191,7 @@ export class ActivityPace {
     return this.withSkipped(describe(event));
   }
 
-  /** After the last event: the number of events skipped since, if any. */
+  /** The number of events that were skipped since the last reported event, if any. */
   rest(): Activity | null {
     if (this.skipped === 0) return null;
     return this.withSkipped({ type: 'run.activity', kind: 'note', text: 'Its output has all of it.' });

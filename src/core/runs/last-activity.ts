@@ -8,7 +8,10 @@ type Activity = NonNullable<RunCard['activity']>;
 
 const MAX_TEXT_LENGTH = 160;
 
-/** The last activity of each running run. Kept in memory, because lists ask for it often. Activity from before this hub is read from the store once. */
+/**
+ * Last activity of each running run. Kept in memory, because lists ask for it often. Activity from before this hub is
+ * read from the store once.
+ */
 export class LastActivity {
   private readonly store: Pick<Store, 'events'>;
   private readonly isLive: (id: RunId) => boolean;
@@ -28,14 +31,14 @@ export class LastActivity {
     }
   }
 
-  /** Null: no activity yet, or the run has ended. */
+  /** Null if there was no activity yet, or the run has ended. */
   async of(id: RunId): Promise<Activity | null> {
     const known = this.known.get(id);
     if (known !== undefined) return known;
     if (!this.isLive(id)) return null;
     const [event] = await this.store.events({ runId: id, types: ['run.activity'], limit: 1, reverse: true });
     const found = event?.body.type === 'run.activity' ? activityOf(event, event.body.text) : null;
-    // Events that came during the read are newer.
+    // Events that arrived during the read are newer, so they are kept.
     if (this.isLive(id) && !this.known.has(id)) this.known.set(id, found);
     return this.known.get(id) ?? found;
   }

@@ -12,8 +12,9 @@ import type { RunFiles } from '../ports/run-files.ts';
 import type { LiveTurn } from '../ports/turns.ts';
 import { wallTimeOf } from './admission.ts';
 import { ActivityPace, EngineReport } from './engine-report.ts';
+import type { TwoWayTurn } from './two-way.ts';
 
-/** Maximum of setTimeout; longer deadlines are reached in steps. */
+/** Maximum delay of setTimeout. Longer deadlines need several timers. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Input of a turn, kept in memory so that the start reads no files. */
@@ -28,67 +29,94 @@ export interface RunEngine {
   spec: EngineSpec;
 }
 
-/** Receives what an agent reports while it runs. */
+/** Receives the events that an agent reports while it runs. */
 export interface RunListener {
   activity(body: EventBody): void;
   usage(): void;
-  /** A message of the conversation, also one that an earlier hub has read before. */
+  /** Called for a message of the conversation, including messages that an earlier hub has already read. */
   message(message: TraceMessage, place: MessagePlace): void;
+  /**
+   * Called with every output line, after the events of the line. `isCut` is true if `line` is only the beginning of a
+   * line that was too long to read.
+   */
+  line?(line: string, isCut: boolean): void;
 }
 
-/** A run that has not ended, with its state in memory. */
+/** A run that has not ended, and its state in memory. */
 export class LiveRun {
   readonly run: Run;
-  /** Null for a running turn that this hub found, which no longer needs it, and before `load` for a run found in the queue. */
+  /**
+   * Null for a running turn that this hub took over, which no longer needs the material. Also null before `load` for
+   * a run from the queue of an earlier hub.
+   */
   material: RunMaterial | null;
   turn: Turn | null = null;
   process: LiveTurn | null = null;
+  /** Input of a fed turn. Null if the agent reads only its prompt. */
+  twoWay: TwoWayTurn | null = null;
   stop: StopReason | null = null;
-  /** On the monotonic clock; null: unknown. */
+  /** When a stop was requested, on the monotonic clock. Null if unknown. */
   stopAskedAt: number | null = null;
-  /** The outcome of its turn is decided and being written: too late to stop that turn. */
+  /** True when the outcome of the turn is decided and being written. The turn can no longer be stopped. */
   isEnding = false;
-  /** A write about the run that the next change has to wait for. */
+  /** A write about the run that the next change must wait for. */
   changing: Promise<void> | null = null;
+  /** False if the run certainly has no messages. The end of the run then does not read the database. */
+  mayHaveMessages = false;
+  /** Pending writes of messages for the run. The turn does not end before they are done. */
+  telling: Promise<unknown> = Promise.resolve();
   /** Aborts the preparation of a turn before its agent is started. */
   starting = new AbortController();
-  /** Usage of earlier turns. */
+  /** Usage of the run's earlier turns. */
   usageBefore: Usage | null;
-  /** True while it counts against the limit of concurrent runs. */
+  /** True while the run counts against the limit of concurrent runs. */
   isActive = false;
   report: EngineReport;
-  /** Usage of the chat before this run; null: unknown. */
+  /** Usage of the chat before this run. Null if unknown. */
   chatTotals: Usage | null;
-  /** The engine's mark of the chat at the end of the turn. Undefined: not read, or the engine has none. */
+  /**
+   * The engine's mark of the chat at the end of the turn. Undefined if it was not read, or if the engine has no
+   * marks.
+   */
   chatMark: string | null | undefined = undefined;
-  /** All its chats, requested and reported by the engine. No other run may use them meanwhile. */
+  /**
+   * All chats of the run: the requested ones and those that the engine reported. No other run may use them meanwhile.
+   */
   readonly chats = new Set<string>();
-  /** How many calls of its agent wait for other runs. */
+  /**
+   * Chat that existed before the turn. Null if the turn starts a new chat. A sandboxed agent uses the folder of this
+   * chat.
+   */
+  chatBefore: string | null;
+  /** Number of calls of the run's agent that are waiting for other runs. */
   waits = 0;
-  /** The folder before the agent started; null: not read yet. */
+  /** State of the folder before the agent started. Null if not read yet. */
   baseline: Baseline | null = null;
-  /** Started while the run is being saved, so that the start has less to wait for. */
+  /** Snapshot of the folder that is taken while the run is being saved, so that the agent starts sooner. */
   earlyBaseline: Promise<Baseline> | null = null;
-  /** The budget that was exceeded. */
+  /** The budget that the run exceeded, if any. */
   overBudget: Spending | null = null;
-  /** Last sign of life, on the monotonic clock. */
+  /** Time of the last heartbeat, on the monotonic clock. */
   lastSignAt: number | null = null;
   /** Resolved when the run has ended and its end is on disk. */
   readonly ended = Promise.withResolvers<void>();
-  /** Resolved with the ended run before its end is on disk. */
+  /** Resolved with the ended run, before its end is on disk. */
   readonly decided = Promise.withResolvers<Run>();
-  /** Resolved when nothing more is written about the end of its current turn: the run has ended, or waits for a review. */
+  /**
+   * Resolved when nothing more is written about the end of the current turn: the run has ended, or waits for a
+   * review.
+   */
   turnOver = Promise.withResolvers<void>();
 
-  /** Reports activity that was skipped, at the end of the turn. */
+  /** Reports the number of skipped events at the end of the turn. */
   reportSkipped: () => void = () => {};
-  /** Lines of output that were too long to read as events. */
+  /** Number of output lines that were too long to read as events. */
   linesDropped = 0;
 
   /** Null before `load`, for a run that an earlier hub left in the queue. */
   private built: RunEngine | null;
   private follower: ReturnType<RunFiles['follow']> | null = null;
-  /** On the monotonic clock; null: no timer. */
+  /** Deadline on the monotonic clock. Null if there is no timer. */
   private deadline: number | null = null;
   private timer: NodeJS.Timeout | null = null;
 
@@ -98,11 +126,15 @@ export class LiveRun {
     this.material = material;
     this.report = new EngineReport(null);
     this.chatTotals = run.chatIsNew ? NOTHING_USED : null;
+    this.chatBefore = run.chatId;
     if (run.chatId !== null) this.chats.add(run.chatId);
     this.usageBefore = run.usage;
   }
 
-  /** A run that an earlier hub left in the queue is read only when it gets a slot: there may be thousands. */
+  /**
+   * Loads a run that an earlier hub left in the queue. Loading waits until the run gets a slot, because there may be
+   * thousands of such runs.
+   */
   async load(read: () => Promise<{ engine: RunEngine; material: RunMaterial }>): Promise<void> {
     if (this.built !== null) return;
     const { engine, material } = await read();
@@ -127,17 +159,19 @@ export class LiveRun {
     return this.run.turn;
   }
 
-  /** It waits for a review and has no turn. */
+  /** True if the run waits for a review and has no turn. */
   get isPaused(): boolean {
     return this.run.status === 'waiting_review' && this.process === null && !this.isEnding;
   }
 
-  /** Resets it after the end of a turn was written. Another turn follows, or the end. */
+  /** Resets the state after the end of a turn was written. Another turn follows, or the end of the run. */
   pause(): void {
     this.release();
     this.usageBefore = this.run.usage;
+    this.chatBefore = this.run.chatId;
     this.report = new EngineReport(null);
     this.process = null;
+    this.twoWay = null;
     this.turn = null;
     this.material = null;
     this.stop = null;
@@ -152,7 +186,10 @@ export class LiveRun {
     this.turnOver = Promise.withResolvers();
   }
 
-  /** Reads the agent's events as they are written. Lines within the first `seen` bytes were reported by an earlier hub. */
+  /**
+   * Reads the agent's events as they are written. An earlier hub has already reported lines within the first `seen`
+   * bytes.
+   */
   follow(files: RunFiles, clock: Clock, listener: RunListener, seen = 0): void {
     if (!this.engine.reader) return;
     this.report = new EngineReport(this.engine.reader());
@@ -178,39 +215,44 @@ export class LiveRun {
         const activity = bytes > seen ? pace.take(event, clock.monotonic()) : null;
         if (activity) listener.activity(activity);
       }
+      listener.line?.(line, false);
     };
     const onLongLine = (beginning: string, ofLine: number) => {
       passed(ofLine);
       this.linesDropped++;
       this.report.skip(beginning);
+      listener.line?.(beginning, true);
     };
     const turn = { runId: this.run.id, number: this.turnNumber };
     this.follower = files.follow(turn, 'stdout', onLine, onLongLine);
   }
 
-  /** Takes over what the engine reports about the run itself. */
+  /** Stores what the engine reports about the run itself, such as its chat and model. */
   learn(event: EngineEvent): void {
     if (event.type === 'chat') this.takeChat(event.id);
     else if (event.type === 'model') this.run.model = event.model;
   }
 
-  /** Totals of its chat for the next turn; null: the stored ones stay. A turn that reported nothing keeps the figures. */
+  /**
+   * Totals of the chat for the next turn. Null if the stored totals stay. A turn that reported nothing keeps the
+   * figures.
+   */
   get totalsOfChat(): ChatTotals | null {
     const before = this.chatMark === undefined || this.chatTotals === NOTHING_USED ? null : this.chatTotals;
     const totals = this.report.totalsOfChat(this.chatTotals) ?? before;
     return totals && { ...totals, mark: this.chatMark ?? null };
   }
 
-  /** Replies continue this chat from now on. */
+  /** Sets the chat that replies to this run continue. */
   takeChat(id: string): void {
     this.run.chatId = id;
     this.chats.add(id);
   }
 
   /**
-   * Uses the wall clock only for a turn that an earlier hub started, and never for longer than the whole timeout: the clock may
-   * have been set since. A call of a subagent is timed from the call on, because its caller waits; its start does not restart
-   * the timer.
+   * Calls `act` at the deadline. The wall clock is used only for a turn that an earlier hub started, and never adds
+   * more than the whole timeout, because the clock may have been changed. A subagent call is timed from the moment of
+   * the call, because its caller waits. Its start does not restart the timer.
    */
   atDeadline(clock: Clock, act: () => void): void {
     const stored = (this.turn?.deadlineAt ?? Number.POSITIVE_INFINITY) - clock.now();
@@ -218,12 +260,12 @@ export class LiveRun {
     this.after(this.timeLeft(clock), act);
   }
 
-  /** Milliseconds that its turn has left, or will have. */
+  /** Milliseconds that the run's turn has left, or will have when it starts. */
   timeLeft(clock: Clock): number {
     return this.deadline === null ? this.run.timeoutMs : this.deadline - clock.monotonic();
   }
 
-  /** Deadline by the current wall clock. Null: none, or the turn ended before this hub saw it. */
+  /** The deadline on the wall clock. Null if there is none, or if the turn ended before this hub saw it. */
   deadlineNow(clock: Clock): number | null {
     return this.deadline === null ? null : wallTimeOf(clock, this.deadline);
   }
@@ -236,7 +278,7 @@ export class LiveRun {
     );
   }
 
-  /** Reads the rest of the output. */
+  /** Reads the rest of the agent's output. */
   async drain(): Promise<void> {
     await this.follower?.stop();
     this.follower = null;
@@ -247,9 +289,9 @@ export class LiveRun {
     this.timer = null;
   }
 
-  /** Releases timers and files. The process keeps running. */
+  /** Releases timers and files. The agent's process keeps running. */
   release(): void {
     this.stopTimer();
-    this.drain().catch(() => {}); // callers that need the rest call drain() themselves and see its error
+    this.drain().catch(() => {}); // callers that need the rest of the output call drain() themselves and get its error
   }
 }

@@ -12,7 +12,7 @@ import type { EngineReport } from './engine-report.ts';
 import type { LiveRun } from './live-run.ts';
 import type { RunTransition } from './run-state.ts';
 
-/** The wrapper's own watchdog fires this long after the deadline, so that a running hub always comes first. */
+/** Delay between the deadline and the wrapper's own watchdog, so that a running hub always acts first. */
 export const HARD_LIMIT_GRACE_MS = 30_000;
 
 export interface Outcome {
@@ -24,12 +24,12 @@ export interface Facts {
   end: TurnEnd;
   stop: StopReason | null;
   deadlineAt: number;
-  /** Null: the engine has no events, and only the exit code tells how the turn ended. */
+  /** Null if the engine has no events, so that only the exit code shows how the turn ended. */
   events: (Pick<EngineReport, 'end' | 'retry'> & { linesDropped: number }) | null;
   timeoutMs: number;
 }
 
-/** How a turn ended, from facts alone. A stop by Squad outranks what the agent reported. */
+/** Decides how a turn ended, from facts alone. A stop by Squad outranks the agent's report. */
 export function judge({ end, stop, deadlineAt, events, timeoutMs }: Facts): Outcome {
   const retry = events?.retry ?? null;
   const timedOut: Outcome = { step: 'time_out', error: retry && timeoutWhileRetrying(retry, timeoutMs) };
@@ -57,22 +57,24 @@ export function judge({ end, stop, deadlineAt, events, timeoutMs }: Facts): Outc
       error: {
         code: 'LOST',
         message:
+          end.lost ??
           'Its process is gone and left no exit record: it was killed from outside, or the machine went down. Its output is kept if its folder still exists.',
       },
     };
-  // Only the wrapper's watchdog ends a turn this late. Most agents obey its TERM; a few need its KILL.
+  // Only the wrapper's watchdog ends a turn this late. Most agents end on its TERM, a few only on its KILL.
   if (end.exitCode !== 0 && end.endedAt >= deadlineAt + HARD_LIMIT_GRACE_MS - 1_000) return timedOut;
   if (events) return judgeEvents(events, end.exitCode);
   if (end.exitCode === 0) return { step: 'complete', error: null };
   return failed('ENGINE_FAILED', exitText(end.exitCode));
 }
 
-/** File times have the resolution of the kernel's tick, so an exit can look a little earlier than it was. */
+/** Tolerance for file times: their resolution is the kernel's tick, so an exit can appear slightly too early. */
 const TICK_MS = 10;
 
 /**
- * Why Squad ended the turn; null if the turn had already ended by itself. An agent reports its last usage and its success at
- * almost the same time, so the hub may request a budget stop between the two: success decides, not the order of reading.
+ * Why Squad ended the turn. Null if the turn had already ended by itself. An agent reports its last usage and its
+ * success at almost the same time, so the hub may request a budget stop between the two. In that case the success
+ * counts.
  */
 export function stopInForce(
   stop: StopReason | null,
@@ -102,7 +104,7 @@ function judgeEvents({ end, linesDropped }: NonNullable<Facts['events']>, exitCo
 
 type Retry = NonNullable<EngineReport['retry']>;
 
-/** An engine can wait for its API longer than the timeout of its run. */
+/** Error of a run that reached its timeout while its engine was waiting to repeat an API request. */
 function timeoutWhileRetrying(retry: Retry, timeoutMs: number): RunError {
   const { code, waitMs } = retry;
   const isTooLong = waitMs !== null && waitMs > timeoutMs;
@@ -121,7 +123,7 @@ const lastFailure = ({ text }: Retry): string =>
 
 const seconds = (ms: number): string => `${Math.round(ms / 1_000)} s`;
 
-/** It goes into the database, into events and into every listing. */
+/** Limit of an error message, which is stored in the database and events and shown in every list. */
 const MAX_MESSAGE_LENGTH = 2_000;
 
 const failed = (code: string, text: string): Outcome => ({
@@ -133,13 +135,13 @@ function exitText(code: number): string {
   return code > 128 && code < 160 ? `killed by signal ${code - 128}` : `exit code ${code}`;
 }
 
-/** Ends that the user caused. They count also while the run waits for a review. */
+/** Ends that the user caused. They apply even while the run waits for a review. */
 const WANTED: readonly Outcome['step'][] = ['cancel', 'abandon', 'terminate'];
 
 /**
- * Outcome of a turn for a run that takes part in a review. A coder that waits keeps waiting, however its turn ended,
- * unless the review ended with a pull request or the run has reached a limit. A reviewer that has delivered its feedback is
- * done, whatever happened afterwards.
+ * Outcome of a turn for a run that takes part in a review. A coder that waits for a review keeps waiting, however its
+ * turn ended, unless the review ended with a pull request or the run has reached a limit. A reviewer that has
+ * delivered its feedback is done, whatever happened afterwards.
  */
 export async function outcomeInReview(
   { run, stop, overBudget: spending }: LiveRun,

@@ -13,7 +13,10 @@ export const PLAN_FILE = 'plan.json';
 
 const SavedPlan = z.object({ engine: EngineSpec, request: SavedRequest });
 
-/** Saves what is needed to build the run's engine again and to repeat the request, whatever the configuration says by then. */
+/**
+ * Saves everything that is needed to build the run's engine again and to repeat the request, even if the
+ * configuration changes.
+ */
 export async function savePlan(
   files: RunFiles,
   turn: TurnRef,
@@ -24,7 +27,7 @@ export async function savePlan(
   await files.write(turn, PLAN_FILE, JSON.stringify(plan));
 }
 
-/** Null: the file cannot be read any more. */
+/** Null if the file can no longer be read. */
 export async function loadPlan(
   files: RunFiles,
   run: Run,
@@ -47,9 +50,9 @@ export async function loadPlan(
 const COMMAND_FILE = 'command.json';
 const Arguments = z.array(z.string());
 
-/** Enough to recognise a schema or a text that a template put into an argument. */
+/** Shown length of an argument. It is enough to recognise a schema or a text that a template put there. */
 const MAX_ARGUMENT_LENGTH = 500;
-/** A shorter task also occurs in arguments that have nothing to do with it. */
+/** Shorter tasks are not recognised in arguments, because short words occur in unrelated arguments. */
 const MIN_TASK_LENGTH = 8;
 
 type Given = Pick<TurnInput, 'prompt' | 'task' | 'endpoint'>;
@@ -64,14 +67,14 @@ export async function saveCommand(
   await files.write(turn, COMMAND_FILE, JSON.stringify(shownArguments(command, given)));
 }
 
-/** The command of the last turn; null: it has not started, or it ran before commands were saved. */
+/** Command of the last turn. Null if it has not started, or was started by a version that did not save commands. */
 export async function loadCommand(files: RunFiles, run: Pick<Run, 'id' | 'turn'>): Promise<string[] | null> {
   const text = await files.read({ runId: run.id, number: run.turn }, COMMAND_FILE);
   const kept = Arguments.safeParse(text === null ? null : parseJson(text));
   return kept.success ? kept.data : null;
 }
 
-/** The arguments without secrets and without the prompt, which has its own file. */
+/** Arguments for display, without secrets and without the prompt, which has its own file. */
 export function shownArguments({ argv, env }: Pick<Command, 'argv' | 'env'>, given: Given): string[] {
   const redactor = createRedactor(secretsOf(env, given));
   return argv.map((argument, at) => {

@@ -1,17 +1,21 @@
+import { isAbsolute } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import type { HubSettings } from '../../schema/config.ts';
 import type { EngineSpec } from '../../schema/engine-spec.ts';
 import { asSquadError, SquadError } from '../../schema/error.ts';
 import type { Baseline } from '../../schema/evidence.ts';
 import { newRunId, type RunId } from '../../schema/ids.ts';
+import { LOCAL, type Machine } from '../../schema/machines/machine.ts';
 import type { Role, RoleMeta } from '../../schema/role.ts';
 import type { Run, RunOptions, Squad } from '../../schema/run.ts';
 import type { NetworkAccess } from '../../schema/sandbox.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import { budgetFrom, runBudget } from '../cost/budget.ts';
 import { isOrdinaryVariable } from '../gateway/variables.ts';
 import { permissionFrom, toolsFrom } from '../policy.ts';
 import type { Engine, EngineChoice, Engines } from '../ports/engine.ts';
+import type { FoundClis, Machines } from '../ports/machines.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 import type { SandboxProblem } from '../ports/turns.ts';
 import type { Caller, Workspace } from '../ports/workspace.ts';
@@ -34,9 +38,9 @@ export interface PlannedRun {
   env: Record<string, string>;
   /** Values that only the gateway gets, not the agent. */
   variables: Record<string, string>;
-  /** Notes for the caller about how it will be run. */
+  /** Notes for the caller about how the run will be executed. */
   notes: string[];
-  /** The folder as it is now, read while the rest is planned. Null: nothing is gained by that. */
+  /** Snapshot of the folder, taken while the rest is planned. Null if that would not save time. */
   baseline: Promise<Baseline> | null;
 }
 
@@ -48,7 +52,7 @@ export interface PlannedSquad {
 export interface PlanContext {
   workspace: Workspace;
   caller: Caller;
-  /** The environment an agent gets, with what its role asks to keep. */
+  /** Environment of an agent, including the variables that its role asks to keep. */
   environment(keep: string[]): Promise<Record<string, string>>;
   /** Variables that the workspace's MCP servers are configured with. */
   gatewayVariables: Promise<readonly string[]>;
@@ -56,12 +60,16 @@ export interface PlanContext {
   files: RunFiles;
   clock: Clock;
   worktrees: Pick<Worktrees, 'plan' | 'repositoryOf'>;
+  machines: Pick<Machines, 'choose' | 'clis'>;
   settings: HubSettings;
-  /** Money that the calling run may still spend on others; null: no budget limits it, or the user asks. */
+  /**
+   * Money that the calling run may still spend on other runs. Null if no budget limits it, or if the user is the
+   * caller.
+   */
   remainingBudget: number | null;
-  /** Reads the state of a folder for a run that will start there at once. Null: it will have to wait. */
+  /** Reads the state of a folder for a run that will start there at once. Null if the run will have to wait. */
   baseline(directory: string): Promise<Baseline> | null;
-  /** Why turns cannot be sandboxed on this machine; null: they can. */
+  /** Why turns cannot be sandboxed on this machine. Null if they can. */
   sandboxProblem(network: NetworkAccess): Promise<SandboxProblem | null>;
 }
 
@@ -69,7 +77,6 @@ export interface PlanContext {
 export interface Membership {
   squad: Squad;
   position: number;
-  /** Number of members of the squad. */
   members: number;
 }
 
@@ -79,38 +86,53 @@ export async function planRun(
   context: PlanContext,
 ): Promise<PlannedRun> {
   const { workspace, caller, engines, worktrees } = context;
-  // While the role is read: every start of an agent waits for both. Errors of the role come first.
-  const directory = request.place
-    ? null
-    : workspace.directory(request.cwd, caller.parent?.worktree?.workspace);
+  // The folder is resolved while the role is read, because every start of an agent waits for both. Errors of the role
+  // are reported first.
+  const directory =
+    request.place || request.machine !== undefined
+      ? null
+      : workspace.directory(request.cwd, caller.parent?.worktree?.workspace);
   directory?.catch(() => {});
   const role = request.roleId === undefined ? null : await workspace.role(request.roleId);
-  const whole = await context.environment(role?.meta.env ?? []);
+  const machine = context.machines.choose(askedMachine(request, role, context));
+  const on = context.machines.clis(machine?.name ?? null);
+  const named = role?.meta.env ?? [];
+  const whole = await context.environment(named);
   const { spec, notes } = request.spec
-    ? await engines.refresh(request.spec, whole)
-    : await engineFor(request.engine, role, workspace, whole);
+    ? await engines.refresh(request.spec, whole, on)
+    : await engineFor(request.engine, role, workspace, whole, on);
+  if (machine && spec.kind === 'native') throw nativeElsewhere(machine.name);
   const engine = engines.create(spec);
   const id = newRunId();
   const folder = await resolveRunFolder(request, {
     ...{ runId: id, name: role?.id ?? engine.id, role, workspace, worktrees, directory },
     around: caller.parent?.worktree ?? null,
+    aroundMachine: caller.parent?.machine ?? null,
+    machine,
   });
-  // A work tree does not exist yet, and nobody else works in it.
-  const baseline = folder.worktree ? null : context.baseline(folder.directory);
+  // A new work tree does not exist yet, and nobody else works in it, so it needs no snapshot.
+  const baseline = folder.worktree || machine ? null : context.baseline(folder.directory);
   const reserved = [...(await context.gatewayVariables), ...(role?.meta.type ? GITHUB_VARIABLES : [])];
-  const environment = await splitEnvironment(whole, { reserved, role, engine }, context);
+  const split = await splitEnvironment(whole, { reserved, role, engine }, context);
+  // Another machine has its own PATH, HOME and logins. It gets only variables that the role names.
+  const environment = machine ? { ...split, env: pick(split.env, name => named.includes(name)) } : split;
   const { sandbox, note } = await sandboxFor(
     request,
-    { role, engine, folder, env: environment.env },
+    { role, engine, folder, env: environment.env, machine: machine?.name ?? null },
     context,
   );
   const options = {
     ...(await planOptions(request, role, membership, context)),
     sandbox,
+    ...(machine && { machine: machine.name, placedBy: askedMachine(request, role, context) }),
+    takeover: machine !== null && folder.worktree !== null && role?.meta.takeover === true,
     setup: folder.worktree && !folder.isShared ? workspace.config.worktree.value : null,
   };
   const run = newRun(id, request, { role, engine, folder, options }, membership, context);
   if (note !== null) run.notes.push(note);
+  if (run.keepLeftovers && sandbox.level !== 'off') run.notes.push(NOTHING_KEPT);
+  if (machine && options.setup?.copy?.length)
+    run.notes.push(`Files of \`worktree.copy\` were not copied: they stay on this machine.`);
   if (run.chatIsNew && run.stateMode === 'stateful' && !engine.newChat) throw noChats(engine.id);
   const prompt = await promptFor(request, run, role, engine, workspace);
   return checkCommand(
@@ -122,21 +144,40 @@ export async function planRun(
   );
 }
 
-/** Throws ENGINE_NOT_TRUSTED where the role names an engine and its file is not trusted: no other engine may run instead. */
+const NOTHING_KEPT =
+  '`leftovers: keep` has no effect in a sandbox: everything that the agent started ends with it. `sandbox: off` keeps it.';
+
+/** The machine that the call names, then the role's, then that of the calling run. */
+const askedMachine = (
+  { machine }: RunRequest,
+  role: Role | null,
+  { caller: { parent } }: PlanContext,
+): string => machine ?? role?.meta.machine ?? parent?.machine ?? LOCAL;
+
+const nativeElsewhere = (machine: string): SquadError =>
+  new SquadError('INVALID_INPUT', `The native engine runs beside the hub, not on ${machine}`, {
+    suggestions: ['Use an agent CLI of that machine (`--engine`), or leave the machine out.'],
+  });
+
+/**
+ * Throws ENGINE_NOT_TRUSTED if the role names an engine and the role's file is not trusted. No other engine may be
+ * used instead.
+ */
 export async function engineFor(
   asked: string | undefined,
   role: Role | null,
   workspace: Workspace,
   env: Record<string, string>,
+  on?: FoundClis,
 ): Promise<EngineChoice> {
   if (asked === undefined && role?.ungranted.includes('engine')) throw engineNotTrusted(role.file);
-  return workspace.engine(asked ?? role?.meta.engine ?? null, env);
+  return workspace.engine(asked ?? role?.meta.engine ?? null, env, on);
 }
 
 export interface RunFolder {
   directory: string;
   worktree: Worktree | null;
-  /** True: others may be working in it, so nothing is set up there. */
+  /** True if others may be working in the folder, so that Squad must not run setup commands there. */
   isShared: boolean;
   /** Notes for the caller. */
   notes: string[];
@@ -144,29 +185,39 @@ export interface RunFolder {
 
 interface FolderContext {
   runId: RunId;
-  /** Part of the branch name. */
+  /** Name of the run, used in the name of its branch. */
   name: string;
   role: Role | null;
   workspace: Workspace;
   worktrees: Pick<Worktrees, 'plan' | 'repositoryOf'>;
   /** Work tree of the calling run. */
   around: Worktree | null;
-  /** The folder of the request, if it is being resolved already. */
+  aroundMachine?: string | null;
+  /** The requested folder, if it is already being resolved. */
   directory?: Promise<string> | null;
+  /** Null means the hub's own. */
+  machine?: Machine | null;
 }
 
 /**
- * The caller's folder, or a new work tree. A run started by an agent in a work tree stays in that work tree or gets a fork of
- * it: it must not touch the user's own checkout.
+ * Returns the caller's folder, or a new work tree. A run started by an agent in a work tree stays in that work tree
+ * or gets a fork of it, because it must not touch the user's own checkout.
  */
 export async function resolveRunFolder(request: RunRequest, context: FolderContext): Promise<RunFolder> {
-  const { runId, name, role, workspace, worktrees, around } = context;
+  const { runId, name, role, workspace, worktrees, around, machine = null } = context;
+  if (machine && !request.place && !around) {
+    const folder = folderElsewhere(request, machine);
+    if (folder) return folder;
+  }
   if (request.place) {
     await checkPlace(request.place, context);
     return { ...request.place, isShared: false, notes: [] };
   }
   const directory = await (context.directory ?? workspace.directory(request.cwd, around?.workspace));
-  const isolation = request.isolation ?? role?.meta.isolation ?? 'none';
+  const usual = request.isolation ?? role?.meta.isolation ?? 'none';
+  const isolation = machine && !around ? 'worktree' : usual;
+  if (isolation === 'none' && around && (machine?.name ?? null) !== context.aroundMachine && !request.forkOf)
+    throw sharedElsewhere(around, context.aroundMachine ?? null);
   if (isolation === 'none' && !request.forkOf)
     return { directory, worktree: around, isShared: true, notes: [] };
   const from = request.forkOf ?? around ?? undefined;
@@ -178,22 +229,66 @@ export async function resolveRunFolder(request: RunRequest, context: FolderConte
     });
     return { ...planned, isShared: false };
   } catch (thrown) {
-    if (isolation !== 'auto' || request.forkOf) throw thrown;
     const { code, message, suggestions } = asSquadError(thrown);
+    if (machine && !around)
+      throw new SquadError(code, message, {
+        suggestions: [...suggestions, folderHint(machine.name)],
+        cause: thrown,
+      });
+    if (isolation !== 'auto' || request.forkOf) throw thrown;
     if (code === 'NOT_A_REPOSITORY' || code === 'REPOSITORY_UNSUITABLE')
       return { directory, worktree: around, isShared: true, notes: [] };
     throw new SquadError(code, message, { suggestions: [...suggestions, IN_PLACE], cause: thrown });
   }
 }
 
+/** The folder on another machine that the call names. Null if the run gets a work tree. */
+function folderElsewhere({ cwd, isolation }: RunRequest, { name, facts }: Machine): RunFolder | null {
+  if (isolation !== 'worktree' && cwd !== undefined && isAbsolute(cwd))
+    return { directory: cwd, worktree: null, isShared: true, notes: [] };
+  if (isolation === 'none')
+    throw new SquadError(
+      'INVALID_INPUT',
+      `Without a work tree, a run on ${name} needs a folder of that machine`,
+      {
+        suggestions: [`Name it: \`--cwd /path/on/${name}\`.`],
+      },
+    );
+  if (facts.git !== null) return null;
+  throw new SquadError('MACHINE_UNSUITABLE', `There is no git on ${name}, which a work tree needs`, {
+    suggestions: [
+      `Install it there, then run \`squad machines doctor ${shellWord(name)}\`.`,
+      folderHint(name),
+    ],
+  });
+}
+
+const folderHint = (machine: string): string =>
+  `Or name a folder of that machine: \`--no-worktree --cwd /path/on/${machine}\`.`;
+
+/** The files of a work tree are on the machine of the run that works in it. */
+const sharedElsewhere = ({ path }: Worktree, machine: string | null): SquadError =>
+  new SquadError(
+    'INVALID_INPUT',
+    `The run would share the work tree ${path}, whose files are on ${machine ?? 'this machine'}`,
+    {
+      suggestions: [
+        `Start it on the same machine, or give it a work tree of its own: \`isolation: "worktree"\`.`,
+      ],
+    },
+  );
+
 const IN_PLACE =
   'Or work without a work tree: `isolation: "none"` in the call, or `squad run --no-worktree`.';
 
-/** The folder of an earlier run may be gone or no longer allowed. A work tree that is gone is created again. */
+/**
+ * Checks the folder of an earlier run, which may be gone or no longer allowed. A missing work tree is created again.
+ */
 async function checkPlace(
   { directory, worktree }: NonNullable<RunRequest['place']>,
-  { workspace, worktrees }: FolderContext,
+  { workspace, worktrees, machine }: FolderContext,
 ): Promise<void> {
+  if (!worktree && machine) return;
   if (!worktree) await workspace.directory(directory);
   else if ((await worktrees.repositoryOf(worktree)) === null)
     throw new SquadError(
@@ -203,12 +298,12 @@ async function checkPlace(
     );
 }
 
-/** Variables with which Squad creates pull requests and issues. The agent does not get them. */
+/** Variables that Squad uses to create pull requests and issues. The agent does not get them. */
 const GITHUB_VARIABLES = ['GITHUB_TOKEN', 'GH_TOKEN'];
 
 /**
- * Splits the environment into what the agent gets and what only the gateway gets. `reserved`: names for the gateway. The agent
- * keeps a reserved variable that is ordinary, that its role asks for or that its engine needs.
+ * Splits the environment into variables for the agent and variables for the gateway only. `reserved` lists names for
+ * the gateway. The agent still gets a reserved variable if it is a common one, or if its role or its engine needs it.
  */
 export async function splitEnvironment(
   whole: Record<string, string>,
@@ -216,9 +311,9 @@ export async function splitEnvironment(
   { caller, files }: Pick<PlanContext, 'caller' | 'files'>,
 ): Promise<Pick<PlannedRun, 'env' | 'variables'>> {
   const { parent } = caller;
-  // The calling run does not have these variables, but its user set them for it.
+  // The calling run does not have these variables, but the user set them for it.
   const inherited = parent ? await files.variables(parent.id) : {};
-  // Variables that a run does not get, it does not get by starting another run either.
+  // A run cannot get variables that it is denied by starting another run.
   const withheld = [...Object.keys(inherited), ...(parent?.type ? GITHUB_VARIABLES : [])].filter(
     name => caller.env[name] === undefined,
   );
@@ -237,7 +332,7 @@ export async function splitEnvironment(
 const pick = (env: Record<string, string>, isPicked: (name: string) => boolean | undefined) =>
   Object.fromEntries(Object.entries(env).filter(([name]) => isPicked(name)));
 
-/** The options of the call, the role and the configuration, limited by what the calling run has. */
+/** Merges the options of the call, the role and the configuration, limited by the options of the calling run. */
 export async function planOptions(
   request: RunRequest,
   role: Role | null,
@@ -246,7 +341,7 @@ export async function planOptions(
 ): Promise<RunOptions> {
   const meta: RoleMeta = role?.meta ?? {};
   const asked = optionsOf(request, meta);
-  // The hub-wide budget too: the engine has to know it.
+  // Includes the hub-wide budget, because the engine has to know it.
   const budget = {
     budgetUsd: runBudget(asked.budgetUsd, settings),
     stopAtBudget: asked.stopAtBudget,
@@ -265,10 +360,15 @@ export async function planOptions(
   };
 }
 
-/** Decides how the run is confined. `note`: for readers of its result. */
+interface SandboxParts extends Omit<RunParts, 'options'> {
+  env: Record<string, string>;
+  machine: string | null;
+}
+
+/** Decides how the run is sandboxed. `note` is for readers of its result. */
 export function sandboxFor(
   request: RunRequest,
-  { role, engine, folder, env }: Omit<RunParts, 'options'> & { env: Record<string, string> },
+  { role, engine, folder, env, machine }: SandboxParts,
   { workspace, caller: { parent }, files, settings, sandboxProblem }: PlanContext,
 ): ReturnType<typeof planSandbox> {
   const { chatId } = request;
@@ -278,6 +378,7 @@ export function sandboxFor(
     isDefault: worktree !== null && settings['sandbox.default'] === 'worktree',
     chat: chatId === undefined ? null : files.hasChatHome(engine.id, chatId) ? 'inside' : 'outside',
     problem: async network => {
+      if (machine !== null) return noSandboxOn(machine);
       const hidden = [env.HOME, files.chatFolder(engine.id, chatId ?? 'any')].find(
         path => path !== undefined && !worktree && isBelow(path, directory),
       );
@@ -290,6 +391,11 @@ export function sandboxFor(
   });
 }
 
+const noSandboxOn = (machine: string) => ({
+  reason: `runs on other machines (${machine}) have no sandbox`,
+  suggestions: ['Ask for `sandbox: off` (`--sandbox off`), or leave the machine out.'],
+});
+
 const isBelow = (path: string, folder: string): boolean => `${path}/`.startsWith(`${folder}/`);
 
 interface RunParts {
@@ -299,7 +405,7 @@ interface RunParts {
   options: RunOptions;
 }
 
-/** The row of a run that is queued for its first turn. */
+/** Creates the row of a run that is queued for its first turn. */
 export function newRun(
   id: RunId,
   request: RunRequest,
@@ -327,11 +433,11 @@ export function newRun(
     outputIsEvents: engine.reader !== null,
     model: request.model ?? meta.model ?? null,
     stateMode: request.stateMode ?? workspace.config.stateMode.value,
-    // An engine that takes our ids always gets one, so that every run of it can be continued.
+    // An engine that accepts chat ids from Squad always gets one, so that every run can be continued.
     chatId: request.chatId ?? (engine.newChat?.kind === 'minted' ? engine.newChat.mint() : null),
     chatIsNew: request.chatId === undefined,
     parentId: parent?.id ?? null,
-    // A review is the next step of the same work, so it is no level deeper.
+    // A review is the next step of the same work, so it does not count as nested deeper.
     depth: parent ? parent.depth + (request.reviewOf ? 0 : 1) : 0,
     client,
     timeoutMs: request.timeoutMs ?? meta.timeout ?? workspace.config.processTimeoutMs.value,
@@ -351,7 +457,10 @@ export function newRun(
   };
 }
 
-/** Builds the commands once and discards them: a broken template must refuse the call, not fail a member later. */
+/**
+ * Builds the commands once and discards them, so that a broken template makes the call fail, instead of a member
+ * later.
+ */
 export async function checkCommand(
   planned: PlannedRun,
   { files }: Pick<PlanContext, 'files'>,
@@ -381,7 +490,7 @@ async function promptFor(
   return buildPrompt({ context: found?.text ?? '', roleBody, task, mode });
 }
 
-/** The project context that precedes the task; null when neither the call nor the role asks for it. */
+/** Project context that precedes the task. Null when neither the call nor the role requests it. */
 export async function contextFor(
   { form, context }: Pick<RunRequest, 'form' | 'context'>,
   role: Role | null,

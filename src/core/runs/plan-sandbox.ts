@@ -19,29 +19,33 @@ export interface SandboxAsk {
   role: Pick<Role, 'meta' | 'ungranted' | 'isUntrusted'> | null;
   config: Pick<Config, 'sandbox' | 'network' | 'sandboxRead'>;
   parent: Pick<RunIdentity, 'id' | 'sandbox'> | null;
-  /** True: sandboxed even if nothing asks for it, if that is available. */
+  /** True if a run is sandboxed by default, where sandboxes are available. */
   isDefault: boolean;
   engine: Pick<Engine, 'sandboxLimit'>;
-  /** Where the chat that the run continues has its files; null: it begins a new one. */
+  /** Whether the chat that the run continues has its files inside a sandbox or outside. Null for a new chat. */
   chat: 'inside' | 'outside' | null;
-  /** Why a run cannot be sandboxed here; null: it can. Asked only if needed. */
+  /**
+   * Returns the reason why a run cannot be sandboxed on this machine. Null if it can be. Called only when needed,
+   * because the check starts programs.
+   */
   problem(network: NetworkAccess): Promise<SandboxProblem | null>;
 }
 
 export interface PlannedSandbox {
   sandbox: RunSandbox;
-  /** Why the run is not sandboxed although it would be by default. */
+  /** Reason why the run is not sandboxed although the default would sandbox it. */
   note: string | null;
 }
 
 /**
- * The call decides, then the role, then the settings. Without any of them the
- * default is `workspace`, if it is on and available, or else `off`. A run is never confined less than the run that started it. Throws SANDBOX_UNAVAILABLE, NOT_ALLOWED or INVALID_INPUT.
+ * Chooses the sandbox of a run. The call has the highest precedence, then the role, then the settings. If none of them
+ * names a sandbox, the run gets `workspace` where sandboxes are on by default and available, and `off` elsewhere. A run
+ * is never confined less than the run that started it. Throws SANDBOX_UNAVAILABLE, NOT_ALLOWED or INVALID_INPUT.
  */
 export async function planSandbox(ask: SandboxAsk): Promise<PlannedSandbox> {
   const { request, parent, chat } = ask;
   refuseWeakerThanParent(ask);
-  // A reply continues its chat as it was begun, whatever the role says now.
+  // A reply keeps the sandbox of its chat, even if the role has changed.
   const keepsChat = request.keeps !== undefined && request.chatId !== undefined;
   const asked = keepsChat ? request.keeps! : chosen(ask);
   const floors = [parent?.sandbox, request.keeps].filter(floor => floor && floor.level !== 'off');
@@ -61,7 +65,7 @@ export async function planSandbox(ask: SandboxAsk): Promise<PlannedSandbox> {
     : { sandbox: NO_SANDBOX, note: `Not sandboxed: ${reason}.` };
 }
 
-/** What was asked for, or that its chat or its parent needs. */
+/** The requested sandbox, or the one that the chat or the parent run requires. */
 async function insisted(sandbox: RunSandbox, ask: SandboxAsk): Promise<PlannedSandbox> {
   if (sandbox.level === 'off') {
     if (ask.chat !== 'inside') return { sandbox: NO_SANDBOX, note: null };
@@ -104,7 +108,10 @@ interface Choice {
   network?: NetworkAccess | undefined;
 }
 
-/** Call, role, settings: the first that says something. Null: none of them names a level or limits the network. */
+/**
+ * The first of call, role and settings that requests a sandbox. Null if none of them names a level or limits the
+ * network.
+ */
 function chosen(ask: SandboxAsk): RunSandbox | null {
   const choices = choicesOf(ask);
   const levelAt = choices.findIndex(({ level }) => level !== undefined);
@@ -128,7 +135,7 @@ function withNetwork(level: SandboxLevel, ask: SandboxAsk): RunSandbox {
   const wantsHosts = ask.role?.meta.hosts !== undefined || ask.role?.ungranted.includes('hosts') === true;
   const usual = level === 'strict' || wantsHosts ? 'models' : 'full';
   if (level !== 'strict' || asked !== 'full') return hostsOf(level, asked ?? usual, ask);
-  // A level that overrules the settings overrules their network too.
+  // The level was set with a higher precedence than `network: full`, so `network: full` is ignored.
   if (levelAt >= 0 && levelAt < networkAt) return hostsOf(level, usual, ask);
   throw new SquadError('INVALID_INPUT', 'A sandbox "strict" cannot have `network: full`', {
     suggestions: ['Use `network: models` with a list of `hosts`, or `sandbox: workspace`.'],
@@ -140,7 +147,7 @@ const hostsOf = (level: SandboxLevel, network: NetworkAccess, { role, config }: 
   hosts: network === 'full' ? [] : (role?.meta.hosts ?? []),
 });
 
-/** In order of precedence. A role that is not trusted can only make the settings stricter. */
+/** Choices in order of precedence. A role that is not trusted can only make the settings stricter. */
 function choicesOf({ request, role, config }: SandboxAsk): Choice[] {
   const settings = {
     level: config.sandbox.value ?? undefined,
@@ -164,12 +171,12 @@ const limitWithoutSandbox = (network: NetworkAccess) =>
     suggestions: ['Leave one of them out.'],
   });
 
-/** At least as confined as both. */
+/** Combines two sandboxes into one that is at least as strict as both. */
 function confinedBy(sandbox: RunSandbox, floor: RunSandbox): RunSandbox {
   const level = stronger(sandbox.level, floor.level);
   if (level === 'off') return NO_SANDBOX;
   const network = stronger(sandbox.network, floor.network);
-  // Hosts count only where the network is limited: of a side with the full network all are allowed.
+  // Host lists count only if the network is limited. A sandbox with the full network allows every host.
   const hosts =
     floor.network === 'full'
       ? sandbox.hosts
@@ -183,7 +190,10 @@ function confinedBy(sandbox: RunSandbox, floor: RunSandbox): RunSandbox {
 const covers = (pattern: string, host: string): boolean =>
   pattern === host || (pattern.startsWith('*.') && host.endsWith(pattern.slice(1)));
 
-/** What a call asks for is refused; what a role or a setting says is made stricter. */
+/**
+ * Refuses a call that asks for a weaker sandbox than the parent run has. A weaker role or setting is not refused, but
+ * made as strict as the parent.
+ */
 function refuseWeakerThanParent({ request: { sandbox, network }, parent }: SandboxAsk): void {
   if (parent === null || parent.sandbox.level === 'off') return;
   const weaker =

@@ -7,8 +7,8 @@ import { chatBusy, type PlanContext, type PlannedRun, type PlannedSquad, planRun
 import type { RunRequest, SquadRequest } from './run-request.ts';
 
 /**
- * Refuses everything that can be refused, before anything is written or started: one bad role, folder or template refuses the
- * whole call.
+ * Plans all members and reports every error before anything is written or started: one bad role, folder or template
+ * refuses the whole call.
  */
 export async function planSquad(request: SquadRequest, context: PlanContext): Promise<PlannedSquad> {
   const { workspace, caller, clock } = context;

@@ -12,8 +12,9 @@ import { MINUTE_MS, monotonicOf } from './admission.ts';
 import { LiveRun } from './live-run.ts';
 import { storedEngine } from './run-record.ts';
 import { cancelNote, type Runner } from './runner.ts';
+import { continuesChat } from './turn-input.ts';
 
-/** A higher limit per minute is no real limit. */
+/** Number of starts to read from an earlier hub. A higher limit per minute would have no practical effect. */
 const MAX_RECALLED = 5_000;
 
 export type Recovered = Omit<Extract<EventBody, { type: 'hub.recovered' }>, 'type'>;
@@ -28,9 +29,10 @@ export interface RecoveryPorts {
 }
 
 /**
- * Brings the database in line with what really runs, so that every run is accounted for. Queued runs are added last and in
- * their old order, so that none overtakes another or exceeds the limit. Clients wait for all of this, so a run that never
- * started costs one check of its folder; the rest is read when it starts.
+ * Brings the database in line with the processes that are really running, so that every run is accounted for. Queued
+ * runs are added last and in their old order, so that none overtakes another or exceeds the limit. Clients wait until
+ * recovery is done. Therefore a run that never started costs only a check of its folder, and its files are read when
+ * it starts.
  */
 export async function recover(runner: Runner, ports: RecoveryPorts): Promise<Recovered> {
   const counts: Recovered = { watched: 0, ended: 0, requeued: 0, lost: 0 };
@@ -52,10 +54,13 @@ export async function recover(runner: Runner, ports: RecoveryPorts): Promise<Rec
   return counts;
 }
 
-/** Usually there was none, and one row is enough to know. */
+/**
+ * Reads the times of runs that were started in the last minute. Usually there are none, and reading one row is enough
+ * to know that.
+ */
 async function startsOfLastMinute({ store, clock, settings }: RecoveryPorts): Promise<number[]> {
   const now = clock.now();
-  // A start in the future was stored before the clock was set back. How long ago it was is unknown, so it does not count.
+  // A start in the future was stored before the clock was set back. Its age is unknown, so it does not count.
   const newest = async (limit: number) =>
     (await store.events({ types: ['run.queued'], limit, reverse: true }))
       .filter(({ at }) => at > now - MINUTE_MS && at <= now)
@@ -71,15 +76,18 @@ async function recoverRun(
   ports: RecoveryPorts,
 ): Promise<keyof Recovered> {
   const { store, executor } = ports;
-  const current = { runId: run.id, number: run.turn };
-  // A create-chat command that ran or still runs is not started again: its folder is taken, and its answer is read when the run
+  const current = placedTurn(run);
+  // A create-chat command that has run or is still running is not started again. Its output is read when the run
   // starts.
   if (run.status === 'queued' && !wasAskedToStop && !(await executor.hasBegun(current))) return 'requeued';
   const [stored, turns, request, found] = await Promise.all([
     storedEngine(run, ports).catch(ifLost),
     store.turns(run.id),
     stopRequestOf(run, store),
-    executor.find(current, { keepLeftovers: run.keepLeftovers }),
+    executor.find(current, {
+      ...{ keepLeftovers: run.keepLeftovers, isLeased: run.options.takeover },
+      startsAgain: !wasAskedToStop,
+    }),
   ]);
   if (stored instanceof SquadError) {
     await end(found);
@@ -88,7 +96,7 @@ async function recoverRun(
   }
   if (found.state === 'never_started' && run.status === 'queued') {
     if (request === null) return 'requeued';
-    // It was asked to stop while its create-chat command was running.
+    // The run was asked to stop while its create-chat command was running.
     await end(await executor.find({ ...current, number: 0 }, { keepLeftovers: false }));
     await runner.endStopped(run, request.reason);
     return 'ended';
@@ -102,10 +110,11 @@ async function recoverRun(
     else runner.park(entry);
     return request ? 'ended' : 'watched';
   }
-  if ((!run.chatIsNew || run.turn > 1) && run.chatId !== null)
+  if (continuesChat(run) && run.chatId !== null)
     entry.chatTotals = (await store.chat(run.chatId))?.totals ?? null;
   entry.stop = request?.reason ?? null;
-  // A time in the future was stored before the clock was set back, and cannot be compared with the end of the turn.
+  // A request time in the future was stored before the clock was set back, and cannot be compared with the end of the
+  // turn.
   const isKnown = request !== null && request.at <= ports.clock.now();
   entry.stopAskedAt = isKnown ? monotonicOf(ports.clock, request.at) : null;
   if (found.state === 'live') {
@@ -128,12 +137,12 @@ async function giveUp(
   thrown: unknown,
 ): Promise<keyof Recovered> {
   const error = asSquadError(thrown);
-  // A database that cannot be read says nothing about the run, which may be running well.
+  // An error of the database says nothing about the run, which may be running well.
   if (error.toShape().kind === 'database') throw error;
   await executor
-    .find({ runId: run.id, number: run.turn }, { keepLeftovers: false })
+    .find(placedTurn(run), { keepLeftovers: false })
     .then(end)
-    .catch(() => {}); // it is what could not be looked into
+    .catch(() => {}); // the recovery of this run has already failed, so errors here are ignored
   await runner.lose(run, {
     code: 'LOST',
     message: `Its state could not be recovered: ${error.message}`,
@@ -146,7 +155,7 @@ function ifLost(thrown: unknown): SquadError {
   throw thrown;
 }
 
-/** The first request counts, as it did for the earlier hub. A request of an earlier turn ended with that turn. */
+/** The first stop request of the current turn. Requests in earlier turns ended with those turns. */
 async function stopRequestOf(run: Run, store: Store): Promise<{ reason: StopReason; at: number } | null> {
   const [ended] = await store.events({ runId: run.id, types: ['run.turn_ended'], limit: 1, reverse: true });
   const after = ended?.seq ?? 0;
@@ -160,8 +169,11 @@ async function stopRequestOf(run: Run, store: Store): Promise<{ reason: StopReas
   return { reason, at: event.at };
 }
 
+const placedTurn = ({ id, turn, options }: Run) => ({ runId: id, number: turn, machine: options.machine });
+
 async function end(found: FoundTurn): Promise<void> {
   if (found.state !== 'live') return;
   found.turn.stop(0);
-  await found.turn.ended;
+  // A machine that does not answer gets the stop later. The start of the hub does not wait for it.
+  if (!found.turn.isAway?.()) await found.turn.ended;
 }

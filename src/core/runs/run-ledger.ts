@@ -15,9 +15,9 @@ export interface LedgerPorts {
   clock: Clock;
   store: Store;
   files: RunFiles;
-  /** Called once for every ended run, after its end is on disk. Not awaited. */
+  /** Called once for every ended run, after its end is on disk. The caller does not wait for it. */
   onEnd(run: Run): void;
-  /** The end of a run is decided and about to be written. */
+  /** Called when the end of a run is decided and about to be written. */
   onDecided?(ended: Run): void;
   /** Reports an error that must not stop the hub. */
   warn(message: string, cause: unknown): void;
@@ -26,7 +26,7 @@ export interface LedgerPorts {
 /** Delay before a failed write to the disk or the database is retried. */
 export const RETRY_MS = 1_000;
 
-/** Records what becomes of runs: the only place that changes a status. */
+/** Records what becomes of runs. No other code changes a run's status. */
 export class RunLedger {
   private readonly ports: LedgerPorts;
   private isClosed = false;
@@ -39,7 +39,7 @@ export class RunLedger {
     return { at: this.ports.clock.now(), runId: run.id, squadId: run.squadId, body };
   }
 
-  /** The run holds this chat from now on. */
+  /** Records that the run now holds this chat. */
   chatOpened(run: Run, totals: ChatTotals | null = null): Promise<void> {
     return this.commit({ runs: [{ ...run }], chats: chatsOf(run, run.id, totals), events: [] });
   }
@@ -67,7 +67,7 @@ export class RunLedger {
     });
   }
 
-  /** A turn has ended, the run has not: it keeps its chat and its files. */
+  /** Records the end of a turn of a run that continues. The run keeps its chat and its files. */
   async paused(entry: LiveRun, end: TurnEnd, chatTotals: ChatTotals | null): Promise<void> {
     const { run, turn } = entry;
     run.tokenHash = null;
@@ -80,6 +80,39 @@ export class RunLedger {
     });
   }
 
+  /** Records the end of a lost attempt and queues the run for its next attempt. */
+  async startedAgain(entry: LiveRun, next: Run): Promise<void> {
+    const { run, turn } = entry;
+    const { roleId, engine } = run;
+    await this.commit({
+      runs: [next],
+      turns: turn ? [{ ...turn }] : [],
+      chats: [...chatsOf(run, null, null, entry.chats), ...chatsOf(next, next.id)],
+      events: [
+        this.event(run, { type: 'run.turn_ended', turn: entry.turnNumber, exitCode: null }),
+        this.event(run, { type: 'run.queued', roleId, engine, turn: next.turn }),
+      ],
+    });
+    Object.assign(run, next);
+  }
+
+  /** Records the end of a turn and queues the next turn, which delivers the waiting messages. */
+  async continued(entry: LiveRun, end: TurnEnd, chatTotals: ChatTotals | null): Promise<void> {
+    const { run, turn } = entry;
+    const { roleId, engine } = run;
+    const next = { ...run, status: nextStatus(run.status, 'continue'), turn: run.turn + 1, tokenHash: null };
+    await this.commit({
+      runs: [next],
+      turns: turn ? [{ ...turn }] : [],
+      chats: chatsOf(run, run.id, chatTotals, entry.chats),
+      events: [
+        this.event(run, { type: 'run.turn_ended', turn: run.turn, exitCode: end.exitCode }),
+        this.event(run, { type: 'run.queued', roleId, engine, turn: next.turn }),
+      ],
+    });
+    Object.assign(run, next);
+  }
+
   async ended(
     run: Run,
     step: RunTransition,
@@ -90,8 +123,9 @@ export class RunLedger {
     chats?: Iterable<string>,
   ): Promise<void> {
     const { clock } = this.ports;
-    // The secrets in it are removed before the end is on disk: after that, nobody would come back for them. Only a run that
-    // could not be started may be started again, by the next hub, if this hub dies now.
+    // Secrets are removed from the run's files before its end is on disk, because nobody would remove them later.
+    // They are kept only for a run that could not be started: if this hub dies now, the next hub may start the run
+    // again.
     const mayStartAgain = run.startedAt === null && step === 'fail';
     if (!mayStartAgain) await this.dropEnvironment(run.id);
     const ended: Run = {
@@ -129,7 +163,10 @@ export class RunLedger {
       .catch(thrown => warn(`The environment of ${id} is still on disk`, thrown));
   }
 
-  /** Facts about a running process cannot be rejected: a full disk or a locked database is waited out. */
+  /**
+   * Commits a fact about a running process. Such a fact cannot be rejected, so the hub waits while the disk is full
+   * or the database is locked.
+   */
   commit(change: Change): Promise<void> {
     return this.retry('a change of state', () => this.ports.store.commit(change));
   }
@@ -146,13 +183,13 @@ export class RunLedger {
     }
   }
 
-  /** The next hub recovers what is not on disk by now. */
+  /** Stops retrying. The next hub recovers what is not on disk by now. */
   close(): void {
     this.isClosed = true;
   }
 }
 
-/** The totals are those of the run's current chat; its other chats are only released. */
+/** Chats of a run for the database. The totals belong to the run's current chat. Its other chats are only released. */
 const chatsOf = (
   { chatId, engine, createdAt }: Run,
   runId: RunId | null,
@@ -160,7 +197,10 @@ const chatsOf = (
   ids: Iterable<string> = chatId === null ? [] : [chatId],
 ): Chat[] => [...ids].map(id => ({ id, engine, runId, totals: id === chatId ? totals : null, createdAt }));
 
-/** Saves a squad: the files of its runs first, then its rows and the change `along` in one transaction. A failure leaves nothing behind. */
+/**
+ * Saves a squad: first the files of its runs, then its rows and the change `along` in one transaction. If anything
+ * fails, nothing is left behind.
+ */
 export async function saveSquad(
   { squad, runs }: PlannedSquad,
   { store, files }: LedgerPorts,
@@ -209,10 +249,10 @@ async function writeFiles(
   return new LiveRun(run, { engine, spec }, { prompt, promptFile, env });
 }
 
-/** Long for a commit, short for a caller who waits for the answer. */
+/** Longer than a commit takes, and short enough for a caller who waits for the answer. */
 const WRITE_TIMEOUT_MS = 250;
 
-/** Wait briefly for the write, so that the next read sees it; give up if the database is locked. */
+/** Waits briefly for the write, so that the next read sees it. Gives up if the database is locked. */
 export async function waitBrieflyForWrite(written: Promise<unknown>): Promise<void> {
   await Promise.race([written, delay(WRITE_TIMEOUT_MS, null, { ref: false })]);
 }

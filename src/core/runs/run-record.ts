@@ -26,11 +26,12 @@ export const RunRecord = z.object({
 });
 export type RunRecord = z.infer<typeof RunRecord>;
 
-/** Events that other code depends on, or that outline the run's history. */
+/** Types of events that other code depends on, or that outline the run's history. */
 export const RECORDED_EVENTS = [
   'run.queued',
   'run.started',
   'run.stopping',
+  'run.told',
   'run.turn_ended',
   'run.ended',
   'run.budget',
@@ -46,13 +47,17 @@ export const RECORDED_EVENTS = [
 
 const ALL_ROWS = 1_000;
 
-/** A run that starts at once has its next commit before this is over, and both go into one record. */
+/**
+ * Delay before a record is written. A run that starts at once makes its next commit in this time, so that one record
+ * covers both.
+ */
 const RECORD_DELAY_MS = 10;
 
 /**
- * The same store, which also writes a record into the run's folder after each commit about the run. The record follows the
- * commit, so a folder without a record belongs to a run whose start was never reported. The commits of a new run and of its end
- * do not wait for the record, because the agent's start and its answer would; `recorded` does.
+ * Wraps a store so that each commit about a run also writes a record into the run's folder. The record follows the
+ * commit, so a folder without a record belongs to a run whose start was never reported. The first and the last commit
+ * of a run do not wait for the record, because the agent's start and its answer would wait too. `recorded` waits for
+ * it.
  */
 export function keepRecords<S extends Store>(
   store: S,
@@ -60,11 +65,11 @@ export function keepRecords<S extends Store>(
   warn: (message: string, cause: unknown) => void,
 ): S & Required<Pick<Store, 'recorded'>> {
   const queue = new KeyedQueue<RunId>();
-  /** Committed, and not yet in a record. */
+  /** Changes that are committed but not yet in a record. */
   const waiting = new Map<RunId, { part: Part; written: PromiseWithResolvers<void> }>();
   let isDue = false;
 
-  /** Writes the part that waits, if any, and this one. */
+  /** Writes the waiting part, if any, and this part. */
   async function write(id: RunId, part: Part | null): Promise<void> {
     const held = waiting.get(id);
     if (!held && !part) return;
@@ -82,7 +87,7 @@ export function keepRecords<S extends Store>(
   const save = (id: RunId, part: Part | null = null): Promise<void> =>
     queue
       .run(id, () => write(id, part))
-      // The database has it; only a restore would miss this change.
+      // The change is safe in the database. Only a restore from the record would miss it.
       .catch(thrown => warn(`The record in the folder of ${id} could not be written`, thrown));
 
   async function recorded(ids: readonly RunId[], now = ids): Promise<void> {
@@ -120,7 +125,9 @@ export function readRecord(text: string | null): RunRecord | null {
   return RunRecord.safeParse(text === null ? null : parseJson(text)).data ?? null;
 }
 
-/** Not validated, because this runs on every turn; a restore validates what it reads. */
+/**
+ * Parses a record without validation, because this runs on every turn. A restore validates the records that it reads.
+ */
 function ownRecord(text: string | null): RunRecord | null {
   const record = (text === null ? null : parseJson(text)) as RunRecord | null | undefined;
   return record && typeof record === 'object' && PARTS.every(part => part in record) ? record : null;
@@ -162,7 +169,7 @@ function partsOf(change: Change): Map<RunId, Part> {
 
 const isRecorded = ({ type }: EventBody): boolean => (RECORDED_EVENTS as readonly string[]).includes(type);
 
-/** Null: the record is incomplete and has to be read from the database. */
+/** Null if the record is incomplete and has to be read from the database. */
 function merge(before: RunRecord | null, part: Part): RunRecord | null {
   const squad = part.squad ?? before?.squad;
   const run = part.run ?? before?.run;
@@ -191,14 +198,17 @@ function replaced<T>(
   return [...all.values()];
 }
 
-/** As in the database: a turn that reported no usage does not change the totals of the chat. */
+/** Same rule as in the database: a turn that reported no usage does not change the totals of the chat. */
 const keepTotals = (earlier: Chat, chat: Chat): Chat => ({
   ...chat,
   totals: chat.totals ?? earlier.totals,
   createdAt: earlier.createdAt,
 });
 
-/** For a run whose hub died before its record was written, or that is older than records. */
+/**
+ * Builds the record from the database, for a run whose hub died before its record was written, or that is older than
+ * records.
+ */
 async function recordInStore(store: Store, id: RunId): Promise<RunRecord | null> {
   const run = await store.run(id);
   const squad = run && (await store.squad(run.squadId));
@@ -221,12 +231,18 @@ interface StoredRunPorts {
   engines: Pick<Engines, 'create'>;
 }
 
-/** The engine of a run that an earlier hub left, from the run's folder. Throws LOST when the folder is gone or damaged. */
+/**
+ * Rebuilds the engine of a run that an earlier hub left, from the run's folder. Throws LOST when the folder is
+ * missing or damaged.
+ */
 export async function storedEngine(run: Run, ports: StoredRunPorts): Promise<RunEngine> {
   return (await storedParts(run, ports)).engine;
 }
 
-/** Engine and material of a run that an earlier hub left in the queue. Throws LOST also without its environment. */
+/**
+ * Loads engine and material of a run that an earlier hub left in the queue. Throws LOST also when its environment is
+ * missing.
+ */
 export async function storedRun(
   run: Run,
   ports: StoredRunPorts,
@@ -234,8 +250,8 @@ export async function storedRun(
   const { files } = ports;
   const { engine, prompt } = await storedParts(run, ports);
   const env = await files.environment(run.id).catch(unreadable);
-  // Every run has a stored environment. Without PATH and HOME an agent would fail with a misleading error.
-  if (Object.keys(env).length === 0)
+  // Every run has a stored environment, except one on another machine, which has its own there. Without PATH and HOME an agent would fail with a misleading error.
+  if (Object.keys(env).length === 0 && run.options.machine === null)
     throw lost('Its folder is damaged: environment.json is missing or empty.');
   const promptFile = files.path({ runId: run.id, number: run.turn }, PROMPT_FILE);
   return { engine, material: { prompt, promptFile, env } };
@@ -262,10 +278,12 @@ const unreadable = (thrown: unknown): never => {
 const lost = (message: string, cause?: unknown) => new SquadError('LOST', message, { cause });
 
 const Plan = z.object({ engine: EngineSpec });
-/** The wrapper ends the turn at its own limit; this value only has to be later. */
+/**
+ * Used when the timeout is unknown. The wrapper ends the turn at its own limit, and this value only has to be later.
+ */
 const UNKNOWN_TIMEOUT_MS = 7 * 86_400_000;
 
-/** Reads run folders for a database that lost its rows. */
+/** Reads run folders to restore a database that lost its rows. */
 export function recordedRuns(files: RunFiles): RunSource {
   return {
     list: async () => (await files.list()).filter(({ runId }) => RunId.safeParse(runId).success),
@@ -277,7 +295,10 @@ export function recordedRuns(files: RunFiles): RunSource {
   };
 }
 
-/** The environment is removed at the end of a run. A queued run without one has ended, but its last record was not written. */
+/**
+ * The environment is removed at the end of a run. So a queued run without an environment has ended, but its last
+ * record was not written.
+ */
 async function safeToQueue(record: RunRecord, files: RunFiles): Promise<RunRecord> {
   const { run, events } = record;
   const first = { runId: run.id, number: 1 };
@@ -329,7 +350,7 @@ async function unrecorded(id: RunId, changedAt: number, files: RunFiles): Promis
       'Its record was lost before it was started.',
       at,
     );
-  // Without an exit record it may still be running: recovery finds out.
+  // Without an exit record the turn may still be running. Recovery finds out.
   if (exit === null) return record;
   return lostRecord(
     record,

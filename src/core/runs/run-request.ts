@@ -7,9 +7,12 @@ import { JsonSchema, Permission, type RunOptions, type StateMode, type TakesUp }
 import { NetworkAccess, NO_SANDBOX, type RunSandbox, SandboxLevel } from '../../schema/sandbox.ts';
 import { Isolation, type Worktree } from '../../schema/worktree.ts';
 
-/** Options that the caller set and that the run's row does not have. What is left out comes from the role, then from the configuration; null means none. */
+/**
+ * Options that the caller set and that the run's row does not contain. A missing option comes from the role, then
+ * from the configuration. Null means none.
+ */
 export const SavedRequest = z.object({
-  /** `spawn` adds the project's context and a plain heading to the prompt; a `member` gets only its role. */
+  /** `spawn` adds the project's context and a plain heading to the prompt. `member` adds only the role. */
   form: z.enum(['member', 'spawn']).optional(),
   engine: z.string().optional(),
   isolation: Isolation.optional(),
@@ -21,11 +24,13 @@ export const SavedRequest = z.object({
   stallMs: z.number().nullable().optional(),
   budgetUsd: z.number().nullable().optional(),
   stopAtBudget: z.boolean().optional(),
-  /** Path of a file in the workspace, or the schema itself. */
+  /** Path of a schema file in the workspace, or the schema itself. */
   outputSchema: z.union([z.string(), JsonSchema]).nullable().optional(),
   context: z.union([z.boolean(), z.array(z.string())]).optional(),
   sandbox: SandboxLevel.optional(),
   network: NetworkAccess.optional(),
+  /** Name of a machine, or `label=value`. */
+  machine: z.string().optional(),
 });
 
 /** A request for one run. */
@@ -36,18 +41,21 @@ export interface RunRequest extends z.infer<typeof SavedRequest> {
   cwd?: string;
   chatId?: string;
   notify?: boolean;
-  /** A retry or a reply: the mode of the first run, whatever is set now. */
+  /** For a retry or a reply: the state mode of the first run, even if the setting has changed. */
   stateMode?: StateMode;
-  /** A retry or a reply: the lineage of the first run. */
+  /** For a retry or a reply: the lineage of the first run. */
   lineageId?: RunId;
   takesUp?: TakesUp;
-  /** A retry or a reply: the sandbox of the first run, below which it must not fall. */
+  /** For a retry or a reply: the sandbox of the first run. The new run's sandbox must not be weaker. */
   keeps?: RunSandbox;
-  /** A reply: the engine of the first run, because a chat belongs to one engine. A call of a subagent: its file. */
+  /**
+   * For a reply: the engine of the first run, because a chat belongs to one engine. For a subagent call: the engine
+   * from the subagent's file.
+   */
   spec?: EngineSpec;
-  /** A reply: the folder of the first run. */
+  /** For a reply: the folder of the first run. */
   place?: { directory: string; worktree: Worktree | null };
-  /** A review: the run under review, and the work tree to fork. */
+  /** For a review: the run under review. */
   reviewOf?: RunId;
   forkOf?: Worktree;
 }
@@ -57,7 +65,7 @@ export interface SquadRequest {
   metadata?: Record<string, unknown>;
 }
 
-/** The options that a call and a role set; the call takes precedence. Those that come from elsewhere are null. */
+/** Options from the call and the role, where the call takes precedence. Options that come from elsewhere are null. */
 export function optionsOf(request: RunRequest, meta: RoleMeta): RunOptions {
   const budgetUsd = own(request.budgetUsd, meta.budget);
   if (budgetUsd !== null && !(budgetUsd > 0))
@@ -77,10 +85,11 @@ export function optionsOf(request: RunRequest, meta: RoleMeta): RunOptions {
     notify: request.notify ?? false,
     takesUp: request.takesUp ?? null,
     sandbox: NO_SANDBOX,
+    ...{ machine: null, placedBy: null, takeover: false, attempt: { number: 1, turn: 1 } },
     ...{ outputSchema: null, servers: null, subagent: null, setup: null, onEnd: null, onAsk: null },
   };
 }
 
-/** Null in a call means none; undefined means what the role says. */
+/** In a call, null means none and undefined means the role's value. */
 const own = <T>(asked: T | null | undefined, ofRole: T | undefined): T | null =>
   asked === undefined ? (ofRole ?? null) : asked;

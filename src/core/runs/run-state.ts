@@ -11,14 +11,16 @@ export type RunTransition =
   | 'lose'
   | 'await_review'
   | 'resume'
+  | 'start_again'
+  | 'continue'
   | 'terminate'
   | 'abandon';
 
-/** All status transitions of a run. Any other is an error. */
+/** All status transitions of a run. Any other transition is an error. */
 const TABLE: Partial<Record<RunStatus, Partial<Record<RunTransition, RunStatus>>>> = {
   queued: {
     start: 'running',
-    // A run can fail before its agent exists: no chat, no command, no process.
+    // A run can fail before its agent exists: without a chat, a command or a process.
     fail: 'error',
     // The timeout of a subagent call includes the time in the queue.
     time_out: 'timeout',
@@ -34,10 +36,15 @@ const TABLE: Partial<Record<RunStatus, Partial<Record<RunTransition, RunStatus>>
     cancel: 'cancelled',
     lose: 'lost',
     await_review: 'waiting_review',
+    // The run's agent was lost with its machine, and another attempt follows.
+    start_again: 'queued',
+    // The run's turn has ended, and its next turn delivers the waiting messages.
+    continue: 'queued',
     terminate: 'terminated',
     abandon: 'abandoned',
   },
-  // With or without a running turn: the agent that requested the review may continue to its end.
+  // A run can wait for a review while its turn still runs: the agent that requested the review may continue to its
+  // end.
   waiting_review: {
     resume: 'queued',
     complete: 'completed',
@@ -47,7 +54,7 @@ const TABLE: Partial<Record<RunStatus, Partial<Record<RunTransition, RunStatus>>
     terminate: 'terminated',
     abandon: 'abandoned',
   },
-  // A coder at its review limit: a person may abandon the task after it has ended.
+  // A person may abandon the task of a coder at its review limit after the run has ended.
   completed: { abandon: 'abandoned' },
 };
 
@@ -57,7 +64,7 @@ export function nextStatus(status: RunStatus, step: RunTransition): RunStatus {
   return next;
 }
 
-/** The transition of a run that Squad stops while it has no running agent. */
+/** Transition of a run that Squad stops while no agent is running. */
 export function stepOfUnstarted(reason: StopReason | null): RunTransition {
   if (reason === 'terminate' || reason === 'abandon') return reason;
   return reason === 'timeout' ? 'time_out' : 'cancel';
@@ -66,7 +73,9 @@ export function stepOfUnstarted(reason: StopReason | null): RunTransition {
 const FAILED: readonly RunStatus[] = ['error', 'timeout', 'lost'];
 const SUCCEEDED: readonly RunStatus[] = ['completed', 'terminated'];
 
-/** All runs have ended, at least one failed and none succeeded. A run that somebody stopped counts as neither. */
+/**
+ * True if all runs have ended, at least one failed and none succeeded. A run that somebody stopped counts as neither.
+ */
 export function allFailed(runs: readonly RunStatus[]): boolean {
   return (
     runs.every(isEnd) &&
@@ -77,7 +86,7 @@ export function allFailed(runs: readonly RunStatus[]): boolean {
 
 export type SquadStatus = 'running' | 'completed' | 'needs_you' | 'failed';
 
-/** Running until all members have ended; completed only if all of them completed. */
+/** A squad is running until all members have ended, and completed only if all of them completed. */
 export function squadStatus(members: readonly ShownStatus[]): SquadStatus {
   if (!members.every(status => status === 'needs_you' || isEnd(status))) return 'running';
   if (members.every(status => status === 'completed')) return 'completed';

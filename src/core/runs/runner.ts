@@ -30,40 +30,55 @@ import type { PlannedSquad } from './plan-run.ts';
 import { RunLedger, saveSquad, waitBrieflyForWrite } from './run-ledger.ts';
 import { nextStatus, type RunTransition, stepOfUnstarted } from './run-state.ts';
 import { type Silence, StallWatch } from './stall-watch.ts';
+import { type Told, tellRun, undelivered, type Waiting, waitingMessages } from './tell.ts';
 import { closeTurn, evidenceOfTurn, messagesOnly, readFinalOutput } from './turn-end.ts';
 import { watchOutput } from './turn-limits.ts';
 import { confined, startTurn, type TurnStartPorts } from './turn-start.ts';
-import { beginWaiting, queueNextTurn, writePause } from './waiting-run.ts';
+import { type TwoWayPorts, TwoWayTurn } from './two-way.ts';
+import {
+  beginWaiting,
+  nextAttempt,
+  prepareNextTurn,
+  queueNextTurn,
+  writeNextAttempt,
+  writePause,
+} from './waiting-run.ts';
 
 export interface Canceller {
-  /** Name of a client, or id of a run. */
+  /** Name of the client, or id of the run, that cancelled. */
   name: string;
-  /** The workspace it works in; null: unknown or irrelevant. */
+  /** Workspace of the canceller. Null if unknown or irrelevant. */
   folder: string | null;
 }
 
 const NAMES: Readonly<Record<string, string>> = { terminal: 'a terminal', page: 'the web UI' };
 
-/** The note in the result of a cancelled run. */
+/** Note in the result of a cancelled run. */
 export function cancelNote({ name, folder }: Canceller, { workspace }: Pick<Run, 'workspace'>): string {
   const where = folder === null || folder === workspace ? '' : ` in ${folder}`;
   return `Cancelled by ${NAMES[name] ?? name}${where}.`;
 }
 
-export interface RunnerPorts extends TurnStartPorts, Pick<EvidencePorts, 'collectCommits'> {
+export interface RunnerPorts
+  extends Omit<TurnStartPorts, 'twoWay'>,
+    Pick<EvidencePorts, 'collectCommits'>,
+    Pick<TwoWayPorts, 'checkpoint' | 'onAsk'> {
   engines: Engines;
   settings(): HubSettings;
   prices(): PriceList;
   traces: Pick<Traces, 'take' | 'turnOver' | 'remarks'>;
-  /** It has an open question. */
+  /** Whether the run has an open question. */
   isAsking(id: RunId): boolean;
-  /** The turn of a run that waits for a review has ended, and that is on disk. Not awaited. */
+  /**
+   * Called when the turn of a run that waits for a review has ended and its end is on disk. The caller does not wait
+   * for it.
+   */
   onTurnOver(run: Run): void;
 }
 
-/** Owns every run that has not ended: the queue, the running turns, and the one way a run ends. */
+/** Owns every run that has not ended: the queue, the running turns, and the single code path that ends a run. */
 export class Runner {
-  private readonly ports: RunnerPorts;
+  private readonly ports: RunnerPorts & Pick<TurnStartPorts, 'twoWay'>;
   private readonly live = new Map<RunId, LiveRun>();
   private readonly queue: RunQueue;
   private readonly spawnLimit = new SpawnLimit();
@@ -75,14 +90,15 @@ export class Runner {
   private closed = false;
 
   constructor(ports: RunnerPorts) {
-    this.ports = ports;
+    this.ports = { ...ports, twoWay: { ...ports, retry: (what, act) => this.ledger.retry(what, act) } };
     this.ledger = new RunLedger({
       ...ports,
       onDecided: ended => this.live.get(ended.id)?.decided.resolve(ended),
     });
     this.queue = new RunQueue({
       live: () => this.live.values(),
-      places: () => ports.settings()['limits.concurrency'],
+      places: machine =>
+        machine === null ? ports.settings()['limits.concurrency'] : ports.machines.places(machine),
       start: entry => void this.launch(entry),
     });
     this.budgets = new BudgetWatch({
@@ -109,8 +125,8 @@ export class Runner {
   }
 
   /**
-   * Saves the squad and queues its runs. Afterwards every member is on disk and will be accounted for. `along` is committed in
-   * the same transaction: the run that waits for the squad from now on, and any other change.
+   * Saves the squad and queues its runs. Afterwards every member is on disk and will be accounted for. `along` contains
+   * a run that waits for the squad and other changes, which are committed in the same transaction.
    */
   async submit(plan: PlannedSquad, along?: { change: Change; awaiting: RunId }): Promise<void> {
     const { clock, settings } = this.ports;
@@ -139,14 +155,17 @@ export class Runner {
     }
   }
 
-  /** Only for runs that start at once: changes that others make before a queued run starts would count as its own. */
+  /**
+   * Takes a snapshot early, only for runs that start at once. For a queued run, changes that others make before it
+   * starts would count as its own.
+   */
   earlyBaseline(directory: string): Promise<Baseline> | null {
     return this.queue.free > 0 ? takeBaseline(directory, this.ports.workTree) : null;
   }
 
   /**
-   * The command with which a person takes over the chat of a run, in the sandbox of that run: its agent may have left anything in
-   * its HOME.
+   * Command with which a person takes over the chat of a run. It runs in the sandbox of that run, because the agent
+   * may have left anything in its HOME.
    */
   async confinedCommand(
     run: Run,
@@ -165,13 +184,16 @@ export class Runner {
     return this.ports.executor.sandboxProblem(network);
   }
 
-  /** A run and its ancestors that have not ended. */
+  /** The run and its ancestors, if they have not ended. */
   private callers(id: RunId | null): Run[] {
     const run = id === null ? undefined : this.live.get(id)?.run;
     return run ? [run, ...this.callers(run.parentId)] : [];
   }
 
-  /** Throws what `submit` would throw for that many runs, before anything is planned: a refusal must be cheap. */
+  /**
+   * Throws the errors that `submit` would throw for that many runs, before anything is planned, so that a refusal is
+   * cheap.
+   */
   async admit(count: number, parent: RunIdentity | null): Promise<void> {
     const { clock, settings } = this.ports;
     await this.budgets.admit();
@@ -180,8 +202,8 @@ export class Runner {
   }
 
   /**
-   * Queues the next turn of a run that waits for a review: on its chat, with this text; `change` is committed with it. False
-   * while the last turn is still running: `onTurnOver` reports its end.
+   * Queues the next turn of a run that waits for a review. The turn continues the run's chat with this text, and
+   * `change` is committed with it. False while the last turn is still running. `onTurnOver` then reports its end.
    */
   async resume(id: RunId, text: string, change: Change): Promise<boolean> {
     const entry = this.live.get(id);
@@ -191,7 +213,9 @@ export class Runner {
       await this.finish(entry, 'fail', { code: refusal.code, message: refusal.message }, null);
       return false;
     }
-    const isQueued = await queueNextTurn(entry, id, { text, change }, this.ports, this.ledger);
+    const messages = await this.messagesFor(entry);
+    const words = [text, ...messages.map(told => told.text)].join('\n\n');
+    const isQueued = await queueNextTurn(entry, id, { text: words, change }, this.ports, this.ledger);
     if (isQueued) this.enqueue(entry!);
     return isQueued;
   }
@@ -205,24 +229,44 @@ export class Runner {
     return true;
   }
 
-  /** Null: it has ended, and is in the store. */
+  /**
+   * Sends a message to the agent of a run, in the running turn or in the next one. Null if the run has ended.
+   * `interrupts` first stops the agent's current work, if the agent can read messages during its turn.
+   */
+  async tell(id: RunId, told: Told, interrupts: boolean): Promise<'in_turn' | 'queued' | null> {
+    const entry = this.live.get(id);
+    // The turn is ending. After its end the run has ended too, or continues with its next turn.
+    while (entry?.isEnding && this.live.has(id)) await entry.turnOver.promise;
+    if (!entry || !this.live.has(id)) return null;
+    entry.mayHaveMessages = true;
+    const telling = tellRun(entry, told, interrupts, this.ledger);
+    entry.telling = Promise.allSettled([entry.telling, telling]);
+    return telling;
+  }
+
+  /** True if the agent of the run can get messages and be interrupted during its turn. */
+  isFed(id: RunId): boolean {
+    return (this.live.get(id)?.twoWay ?? null) !== null;
+  }
+
+  /** The run with this id. Null if it has ended. Ended runs are in the store. */
   current(id: RunId): Run | null {
     return this.live.get(id)?.run ?? null;
   }
 
-  /** Adds a note to its result, once. */
+  /** Adds a note to the run's result. The same note is added only once. */
   note(id: RunId, text: string): void {
     const notes = this.live.get(id)?.run.notes;
     if (notes && !notes.includes(text)) notes.push(text);
   }
 
-  /** Usage of a run so far. */
+  /** Usage of the run so far. */
   usageOf(id: RunId): Usage | null {
     const entry = this.live.get(id);
     return entry ? this.budgets.usageOf(entry) : null;
   }
 
-  /** Milliseconds that its turn has left; null: it has no turn. */
+  /** Milliseconds that the run's turn has left. Null if it has no turn. */
   timeLeft(id: RunId): number | null {
     const entry = this.live.get(id);
     return entry?.turn ? entry.timeLeft(this.ports.clock) : null;
@@ -232,12 +276,12 @@ export class Runner {
     return [...this.live.values()].map(entry => entry.run);
   }
 
-  /** Null: it shows signs of life. */
+  /** How long the run has been silent. Null if it recently had output or other activity. */
   silenceOf(id: RunId): Silence | null {
     return this.stalls.of(id);
   }
 
-  /** It was asked to stop and has not ended yet. */
+  /** True if the run was asked to stop and has not ended yet. */
   isStopping(id: RunId): boolean {
     return (this.live.get(id)?.stop ?? null) !== null;
   }
@@ -258,8 +302,8 @@ export class Runner {
   }
 
   /**
-   * The same for a caller who only needs the answer, which is in files: waits only briefly for a locked database. Returns the
-   * ended run if its end is not on disk yet.
+   * Like `untilEnded`, for a caller who only needs the answer, which is in files. Waits only briefly for a locked
+   * database. Returns the ended run if its end is not on disk yet.
    */
   async untilAnswered(id: RunId, signal: AbortSignal): Promise<Run | null> {
     const onDisk = this.untilEnded(id, signal).then(() => null);
@@ -270,7 +314,10 @@ export class Runner {
     return Promise.race([onDisk, decided ?? null]);
   }
 
-  /** A run that waits for others gives up its slot, so that they can start, and has it back at once afterwards. */
+  /**
+   * Releases the slot of a run that waits for other runs, so that they can start. The run gets its slot back at once
+   * afterwards.
+   */
   async whileWaiting<T>(id: RunId, wait: () => Promise<T>): Promise<T> {
     const entry = this.live.get(id);
     if (!entry) return wait();
@@ -283,28 +330,32 @@ export class Runner {
     }
   }
 
-  /** Money that a run may still spend on runs that it starts; null: no budget limits it. */
+  /** Money that a run may still spend on runs that it starts. Null if no budget limits it. */
   remainingBudget(id: RunId): Promise<number | null> {
     const spentBy = (run: Run) => (this.live.has(run.id) ? this.usageOf(run.id) : run.usage)?.costUsd ?? 0;
     return remainingBudget(id, { store: this.ports.store, spentBy });
   }
 
-  /** False: there is nothing left to stop. Resolves when the request and its author are on disk. */
-  async stop(id: RunId, reason: StopReason, by: Canceller | null = null): Promise<boolean> {
+  /**
+   * Requests a stop. Returns false if there is nothing left to stop. Resolves when the request and its author are on
+   * disk. With `isSoft` the hub first asks the agent to end its turn, if the agent's engine supports that.
+   */
+  async stop(id: RunId, reason: StopReason, by: Canceller | null = null, isSoft = false): Promise<boolean> {
     const entry = this.live.get(id);
     const turn = entry?.turnNumber;
     await entry?.changing;
-    // The turn that ends may end the run, or leave it waiting for a review.
+    // The turn is just ending. It may end the run, or leave it waiting for a review.
     while (entry?.isEnding && this.live.has(id)) await entry.turnOver.promise;
     if (!entry || isEnd(entry.run.status) || !this.live.has(id)) return false;
-    // A limit of a turn no longer matters once that turn is over.
+    // A limit of a turn, such as its timeout, no longer matters once that turn is over.
     if (TURN_LIMITS.includes(reason) && (entry.isPaused || entry.turnNumber !== turn)) return false;
     if (entry.stop === null) {
       entry.stop = reason;
       entry.stopAskedAt = this.ports.clock.monotonic();
       if (entry.turn) entry.turn.stop = reason;
       if (by && reason === 'cancel') entry.run.notes.push(cancelNote(by, entry.run));
-      // On disk before the first signal, so that whoever reads the exit record later knows that Squad stopped it.
+      // The request is on disk before the first signal, so that a later reader of the exit record knows that Squad
+      // stopped the run.
       const change = {
         turns: entry.turn ? [{ ...entry.turn }] : [],
         events: [
@@ -319,12 +370,15 @@ export class Runner {
         .commit(change)
         .catch(thrown => this.ports.warn(`Stopping ${id} could not be recorded`, thrown));
     }
-    // It may have been about to continue; from the request on it does not.
+    // A pending change may be about to continue the run. After the stop request the run does not continue.
     await entry.changing;
     if (this.queue.remove(entry) || entry.isPaused) await this.endUnstarted(entry, reason);
     else {
       entry.starting.abort();
-      entry.process?.stop(this.ports.settings()['stop.grace_ms']);
+      const { process, twoWay } = entry;
+      const stop = () => process?.stop(this.ports.settings()['stop.grace_ms']);
+      if (!isSoft || !(await twoWay?.interrupt())) stop();
+      else setTimeout(stop, SOFT_STOP_MS).unref();
     }
     return true;
   }
@@ -336,14 +390,15 @@ export class Runner {
     return this.finish(entry, 'fail', error, null);
   }
 
-  /** Counts starts of an earlier hub. This and the next six are for the recovery. */
+  /** Counts starts of an earlier hub. This method and the next six are for the recovery. */
   recall(starts: readonly number[]): void {
     this.spawnLimit.recall(starts);
   }
 
-  /** Takes over a run that never started. It waits for `pump`, and its files are read when it starts. */
+  /** Takes over a run that never started. It starts with the next `pump`, and its files are read then. */
   requeue(run: Run): void {
     const entry = new LiveRun(run, null, null);
+    entry.mayHaveMessages = true;
     this.live.set(run.id, entry);
     this.queue.add(entry);
   }
@@ -355,7 +410,15 @@ export class Runner {
     const turn = { runId: entry.run.id, number: entry.turnNumber };
     const [seen, wroteAt] = await Promise.all([files.size(turn, 'stdout'), files.wroteAt(turn)]);
     entry.lastSignAt = wroteAt === null ? null : monotonicOf(clock, wroteAt);
+    await this.resumeTwoWay(entry);
     this.watch(entry, process, seen);
+  }
+
+  private async resumeTwoWay(entry: LiveRun): Promise<void> {
+    const { run, engine, turnNumber: number } = entry;
+    const driver = engine.driver?.();
+    if (driver)
+      entry.twoWay = await TwoWayTurn.resume(driver, run, { runId: run.id, number }, this.ports.twoWay);
   }
 
   /** Takes over a run whose turn ended while there was no hub. */
@@ -363,6 +426,8 @@ export class Runner {
     const { files, clock } = this.ports;
     await this.takeIn(entry, null, startedAt);
     if (isSubagentCall(entry.run)) entry.run.notes.push(LOST_CALLER_NOTE);
+    await this.resumeTwoWay(entry);
+    entry.twoWay?.end();
     entry.follow(files, clock, messagesOnly(entry, this.ports), Number.POSITIVE_INFINITY);
     await this.turnEnded(entry, end);
   }
@@ -370,16 +435,17 @@ export class Runner {
   /** Takes over a run that waits for a review and has no turn. */
   park(entry: LiveRun): void {
     this.live.set(entry.run.id, entry);
+    entry.mayHaveMessages = true;
     entry.pause();
   }
 
-  /** Ends a run that has nothing left to read a result from. */
+  /** Ends a run of which nothing is left to read a result from. */
   async lose(run: Run, error: RunError): Promise<void> {
     const { store, clock } = this.ports;
     const turn = (await store.turns(run.id)).at(-1);
     const turns = turn && turn.endedAt === null ? [{ ...turn, endedAt: clock.now() }] : [];
     await this.ledger.ended(run, 'lose', error, { turns, events: [] }, null, null);
-    // It may have been added before it was given up.
+    // The run may have been added before recovery gave up on it.
     const entry = this.live.get(run.id);
     if (entry) this.forget(entry);
   }
@@ -394,7 +460,7 @@ export class Runner {
     this.queue.pump();
   }
 
-  /** Releases everything. Agents keep running, and the next hub finds them. */
+  /** Releases timers and files. Agents keep running, and the next hub finds them. */
   close(): void {
     this.closed = true;
     this.queue.close();
@@ -406,8 +472,9 @@ export class Runner {
 
   private async takeIn(entry: LiveRun, pid: number | null, startedAt: number): Promise<void> {
     this.live.set(entry.run.id, entry);
+    entry.mayHaveMessages = true;
     entry.isActive = true;
-    // The earlier hub may have died between the start and its record.
+    // The earlier hub may have died between starting the agent and recording the start.
     if (entry.run.status === 'queued') await this.ledger.started(entry, pid, startedAt);
   }
 
@@ -440,6 +507,7 @@ export class Runner {
         activity: body => this.record(entry.run, body),
         usage: () => this.budgets.onUsage(entry),
         message: (message, place) => this.ports.traces.take(entry.run, message, place),
+        line: (line, isCut) => entry.twoWay?.read(line, isCut, process),
       },
       seen,
     );
@@ -452,7 +520,7 @@ export class Runner {
     entry.atDeadline(this.ports.clock, () => void this.stop(entry.run.id, 'timeout'));
   }
 
-  /** Records an event without waiting. */
+  /** Records an event without waiting for the write. */
   private record(run: Run, body: EventBody): void {
     const { store, warn } = this.ports;
     void store
@@ -461,22 +529,83 @@ export class Runner {
   }
 
   private async turnEnded(entry: LiveRun, end: TurnEnd): Promise<void> {
+    entry.twoWay?.end();
     entry.stopTimer();
     await entry.changing;
     if (this.closed) return;
     const outcome = await this.decideOutcome(entry, end).catch(thrown => {
       if (this.closed) throw thrown;
-      // A bug must not leave a run running for ever whose agent has ended.
+      // A bug must not leave a run marked as running forever after its agent has ended.
       this.ports.warn(`The outcome of ${entry.run.id} could not be determined`, thrown);
       const { code, message } = asSquadError(thrown);
       return { step: 'fail' as const, error: { code, message } };
     });
+    const next =
+      outcome.step === 'lose' && end.canTakeOver && entry.run.status === 'running'
+        ? nextAttempt(entry.run, this.ports.machines)
+        : null;
+    if (next) return this.startAgain(entry, next, end);
     const inReview = await outcomeInReview(entry, outcome, this.ports);
-    if (inReview === 'waits') await this.pause(entry, outcome, end);
-    else await this.finish(entry, inReview.step, inReview.error, end);
+    const messages = await this.messagesFor(entry);
+    if (inReview === 'waits') {
+      await this.queueMessages(
+        entry.run,
+        messages.filter(({ delivery }) => delivery === 'in_turn'),
+      );
+      return this.pause(entry, outcome, end);
+    }
+    if (messages.length > 0 && inReview.step === 'complete' && inReview.error === null) {
+      const isRefused = await this.budgets.admit().catch(asSquadError);
+      const text = messages.map(told => told.text).join('\n\n');
+      if (!isRefused) return this.continue(entry, text, end);
+    }
+    if (messages.length > 0) entry.run.notes.push(undelivered(messages.length));
+    await this.finish(entry, inReview.step, inReview.error, end);
   }
 
-  /** The turn is over, the run is not: it waits for its review without a slot. */
+  /** Returns the messages that the agent has not read yet. */
+  private async messagesFor(entry: LiveRun | undefined): Promise<Waiting[]> {
+    await entry?.telling;
+    if (!entry?.mayHaveMessages) return [];
+    const { run, twoWay } = entry;
+    return waitingMessages(run.id, this.ports.store, id => twoWay?.hasTaken(id) ?? true).catch(thrown => {
+      this.ports.warn(`The messages for ${run.id} could not be read`, thrown);
+      return [];
+    });
+  }
+
+  /** Records that these messages are still waiting, because the turn that should have delivered them has ended. */
+  private async queueMessages(run: Run, messages: Waiting[]): Promise<void> {
+    if (messages.length === 0) return;
+    const events = messages.map(told =>
+      this.ledger.event(run, { ...told, type: 'run.told', delivery: 'queued' }),
+    );
+    await this.ledger.commit({ events });
+  }
+
+  /** Ends the turn and queues the next turn, which gives the agent these messages. */
+  private async continue(entry: LiveRun, text: string, end: TurnEnd): Promise<void> {
+    const { run, turn } = entry;
+    run.usage = this.budgets.usageOf(entry);
+    run.evidence = await this.evidence(entry, 'completed', null, end);
+    const material = await prepareNextTurn(run, text, this.ports.files);
+    if (turn) Object.assign(turn, { endedAt: end.endedAt, exitCode: end.exitCode, leftovers: end.leftovers });
+    run.notes.push(...entry.report.usageNotes(entry.chatTotals));
+    await this.ledger.continued(entry, end, entry.totalsOfChat);
+    entry.pause();
+    entry.material = material;
+    this.enqueue(entry);
+  }
+
+  private async startAgain(entry: LiveRun, next: Run, end: TurnEnd): Promise<void> {
+    entry.run.usage = next.usage = this.budgets.usageOf(entry);
+    const messages = await this.messagesFor(entry);
+    await writeNextAttempt(entry, next, end, this.ports.files, this.ledger);
+    await this.queueMessages(entry.run, messages);
+    this.enqueue(entry);
+  }
+
+  /** Ends the turn but not the run: the run waits for its review without a slot. */
   private async pause(entry: LiveRun, { error }: Outcome, end: TurnEnd): Promise<void> {
     const { run } = entry;
     run.usage = this.budgets.usageOf(entry);
@@ -534,5 +663,8 @@ export class Runner {
 
 const LOST_CALLER_NOTE =
   'The hub ended while this call was running: its caller got HUB_RESTARTED instead of the answer.';
+
+/** Time for an agent to end its turn by itself. Agents usually need less than a second. */
+const SOFT_STOP_MS = 10_000;
 
 const TURN_LIMITS: readonly StopReason[] = ['timeout', 'stall', 'output_limit'];

@@ -7,19 +7,20 @@ import { monotonicOf, wallTimeOf } from './admission.ts';
 import type { LiveRun } from './live-run.ts';
 
 /**
- * State of a running turn, as seen from outside. None of these is an end.
+ * State of a running turn, derived from its output and its processes. None of these states ends the run.
  *
- * | State      | No sign of life          | Its processes                                   |
+ * | State      | No output                | Processes of the turn                           |
  * | ---------- | ------------------------ | ----------------------------------------------- |
- * | working    | for less than below      | anything                                        |
- * | slow_start | since the start, 30 s    | there                                           |
- * | silent     | for 60 s                 | there; moving, or still for less than the stall limit |
- * | stalled    | for the stall limit      | there, and neither computed, read nor wrote for the stall limit |
- * | dead       | since it was found so    | gone, or stopped by a signal, with no exit record |
+ * | working    | for less than below      | any                                             |
+ * | slow_start | since the start, 30 s    | exist                                           |
+ * | silent     | for 60 s                 | exist; active, or idle for less than the stall limit |
+ * | stalled    | for the stall limit      | exist, and neither computed, read nor wrote for the stall limit |
+ * | dead       | since this was noticed   | gone, or stopped by a signal, with no exit record |
  *
- * A sign of life is a whole line of output, growth of the output, or an event of the engine.
+ * Output means a whole line, growth of the output file, or an event of the engine.
  */
-export type SilenceState = 'working' | 'slow_start' | 'silent' | 'stalled' | 'dead';
+/** `away` means that the run's machine does not answer. */
+export type SilenceState = 'working' | 'slow_start' | 'silent' | 'stalled' | 'dead' | 'away';
 
 export interface Silence {
   state: SilenceState;
@@ -31,9 +32,12 @@ const DEFAULT_STALL_MS = 300_000;
 const SLOW_START_MS = 30_000;
 const SILENT_MS = 60_000;
 const FIRST_CHECK_MS = 20_000;
-/** A dying agent's exit record is written within moments, so one sample is not enough to call it dead. */
+/**
+ * The exit record of an ended agent is written within moments, so one sample without processes does not prove that it
+ * is dead.
+ */
 const DEAD_FOR_MS = 2_000;
-/** Below these, a process only keeps its timers and connections alive. */
+/** Below these values a process only keeps its timers and connections alive. */
 const BUSY_CPU_SHARE = 0.01;
 const BUSY_BYTES_PER_SECOND = 256;
 
@@ -41,21 +45,21 @@ interface Sample extends ProcessStats {
   at: number;
 }
 
-/** How long a turn may be silent before its processes are checked. */
+/** How long a turn may be silent before Squad checks its processes. */
 export const silenceBeforeCheckMs = (stallMs: number | null): number =>
   Math.min(FIRST_CHECK_MS, (stallMs ?? DEFAULT_STALL_MS) / 2);
 
-/** The silence of one turn. Gets signs of life and process samples as they come. */
+/** Tracks the silence of one turn from its output and from samples of its processes. */
 export class OutputSilence {
   private readonly startedAt: number;
   private readonly stallMs: number;
   private lastSignAt: number | null = null;
   private sample: Sample | null = null;
-  /** No movement has been seen since; null: no sample yet. */
+  /** Time since which no activity was observed. Null before the first sample. */
   private stillSince: number | null = null;
   private lifelessSince: number | null = null;
 
-  /** `stallMs` null: the default applies. Whether a stall also stops the run is not decided here. */
+  /** With `stallMs` null the default applies. Other code decides whether a stall stops the run. */
   constructor(startedAt: number, stallMs: number | null) {
     this.startedAt = startedAt;
     this.stallMs = stallMs ?? DEFAULT_STALL_MS;
@@ -103,7 +107,7 @@ export class OutputSilence {
     return { state: 'dead', since: lifelessSince, sentence };
   }
 
-  /** Only observed stillness counts, not the time before the first sample. */
+  /** Only observed inactivity counts, not the time before the first sample. */
   private stalled(now: number, quietSince: number): Silence | null {
     if (this.stillSince === null || !this.sample) return null;
     if (now - quietSince < this.stallMs || now - this.stillSince < this.stallMs) return null;
@@ -118,7 +122,7 @@ export class OutputSilence {
   }
 }
 
-/** A change of the number of processes is movement too: something was started, or ended. */
+/** A change in the number of processes is activity too, because a process was started or has ended. */
 function hasMoved(before: Sample, now: ProcessStats, at: number): boolean {
   if (now.processes !== before.processes) return true;
   const seconds = Math.max(1, at - before.at) / 1000;
@@ -138,7 +142,7 @@ function formatDuration(ms: number): string {
 interface StallWatchPorts {
   clock: Clock;
   live(): Iterable<LiveRun>;
-  /** It has an open question, whether or not a call waits for the answer now. */
+  /** Whether the run has an open question, even if no call is waiting for the answer now. */
   isAsking(id: RunId): boolean;
   /** Stops a run that was silent for longer than its role allows. */
   stop(id: RunId): void;
@@ -149,7 +153,7 @@ interface StallWatchPorts {
 const TICK_MS = 1_000;
 const CHECK_INTERVAL_MS = 5_000;
 
-/** Times are on the monotonic clock. */
+/** Times in this type are on the monotonic clock. */
 interface Watched {
   startedAt: number;
   silence: OutputSilence;
@@ -158,7 +162,10 @@ interface Watched {
   checkedAt: number;
 }
 
-/** Watches runs without output, and tells slow, silent, stalled and dead ones apart. None of these is an end. */
+/**
+ * Watches runs without output and classifies them as slow, silent, stalled or dead. None of these states ends the
+ * run.
+ */
 export class StallWatch {
   private readonly ports: StallWatchPorts;
   private readonly watched = new Map<RunId, Watched>();
@@ -170,7 +177,7 @@ export class StallWatch {
     this.timer = setInterval(() => void this.tick(), TICK_MS).unref();
   }
 
-  /** Null: it shows signs of life, or is not running. */
+  /** Silence of a run. Null if the run recently had output, or is not running. */
   of(id: RunId): Silence | null {
     const reported = this.watched.get(id)?.reported;
     if (!reported || reported.state === 'working') return null;
@@ -195,9 +202,11 @@ export class StallWatch {
   }
 
   private async check(entry: LiveRun): Promise<void> {
-    // A run that waits for another run or for an answer is not idle.
+    // A run that waits for another run or for an answer does not count as idle.
     const { waits, run: asker } = entry;
-    if (waits > 0 || this.ports.isAsking(asker.id) || this.hasLiveChild(entry))
+    // The processes of a machine that does not answer are unknown, so the run does not count as idle either.
+    const isAway = entry.process!.isAway?.() ?? false;
+    if (isAway || waits > 0 || this.ports.isAsking(asker.id) || this.hasLiveChild(entry))
       entry.lastSignAt = this.ports.clock.monotonic();
     const { run, process, turn, lastSignAt } = entry;
     const { clock } = this.ports;
@@ -211,10 +220,16 @@ export class StallWatch {
     if (now - quietSince >= silenceBeforeCheckMs(stallMs) && now - watched.checkedAt >= checkEvery) {
       watched.checkedAt = now;
       const stats = await process!.processStats();
-      // A sign of life that came meanwhile outranks the sample.
+      // Output that arrived during sampling outranks the sample.
       if (entry.lastSignAt === lastSignAt) watched.silence.addSample(stats, clock.monotonic());
     }
-    const silence = watched.silence.state(clock.monotonic());
+    const silence = isAway
+      ? {
+          state: 'away' as const,
+          since: watched.reported.state === 'away' ? watched.reported.since : clock.monotonic(),
+          sentence: `${run.options.machine} does not answer. The agent goes on there, and its output comes when the machine is back.`,
+        }
+      : watched.silence.state(clock.monotonic());
     if (silence.state !== watched.reported.state) {
       const state = silence.state === 'working' ? null : silence.state;
       this.ports.record(run, { type: 'run.quiet', state, text: silence.sentence });
@@ -245,6 +260,6 @@ export class StallWatch {
   }
 }
 
-/** A stopped process shows no sign either, and will not by itself. */
+/** A process that was stopped by a signal counts too, because it will not continue by itself. */
 const isOver = ({ state, since }: Silence, stallMs: number, now: number): boolean =>
   state === 'stalled' || (state === 'dead' && now - since >= stallMs);

@@ -20,15 +20,16 @@ export interface TurnEndPorts extends LedgerPorts {
 }
 
 const READ_TRIES = 5;
-/** An agent can write into its files without end; the last part is enough to know how it ended. */
+/** Limit for reading a file. An agent can write without end, and the last part shows how the turn ended. */
 const MAX_FILE_BYTES = 64 * 1024;
-/** A larger value is a file, not an answer. */
+/** Size limit of a structured answer. */
 const MAX_STRUCTURED_LENGTH = 4 * 1024 * 1024;
-/** For output that is read again only to know how the turn ended, and for its messages. */
-export const messagesOnly = ({ run }: LiveRun, { traces }: Pick<TurnEndPorts, 'traces'>): RunListener => ({
+/** Listener for output that is read again only for its messages and for how the turn ended. */
+export const messagesOnly = (entry: LiveRun, { traces }: Pick<TurnEndPorts, 'traces'>): RunListener => ({
   activity: () => {},
   usage: () => {},
-  message: (message, place) => traces.take(run, message, place),
+  message: (message, place) => traces.take(entry.run, message, place),
+  line: (line, isCut) => entry.twoWay?.read(line, isCut, null),
 });
 
 /** Reads the rest of the output and the engine's own files. Unreadable output must not keep a run from ending. */
@@ -63,17 +64,27 @@ export async function readFinalOutput(
   await markChat(entry, ports);
 }
 
-/** A chat whose id the engine chose has its files under the run's id until now. */
-async function nameChat({ run }: LiveRun, { files, warn }: TurnEndPorts): Promise<void> {
-  if (run.options.sandbox.level === 'off' || run.chatId === null || !run.chatIsNew) return;
-  await files
-    .nameChat(run.engine, run.id, run.chatId)
-    .catch(thrown =>
-      warn(`The chat of ${run.id} cannot be continued: its folder could not be renamed`, thrown),
-    );
+/**
+ * Moves the files of a chat from a folder named after the run to a folder named after the chat, once the engine has
+ * chosen the chat's id. The id comes from output that an agent can fake. With the id of another chat, the next turn
+ * would mount the HOME of that chat.
+ */
+async function nameChat(entry: LiveRun, { files, warn }: TurnEndPorts): Promise<void> {
+  const { run, chatBefore } = entry;
+  if (run.options.sandbox.level === 'off' || run.chatId === null) return;
+  const isOther = run.chatId !== chatBefore && files.hasChatHome(run.engine, run.chatId);
+  if (isOther && files.hasChatHome(run.engine, chatBefore ?? run.id)) {
+    warn(`${run.id} reported the chat of another run as its own`, run.chatId);
+    run.chatId = chatBefore;
+  } else if (run.chatIsNew)
+    await files
+      .nameChat(run.engine, run.id, run.chatId)
+      .catch(thrown =>
+        warn(`The chat of ${run.id} cannot be continued: its folder could not be renamed`, thrown),
+      );
 }
 
-/** Reads the mark of the chat, so that the next turn can tell whether the chat was used outside Squad in between. */
+/** Reads the mark of the chat. The next turn uses it to detect whether the chat was used outside Squad in between. */
 async function markChat(entry: LiveRun, { files, warn }: TurnEndPorts): Promise<void> {
   const { run, engine } = entry;
   if (!engine.chatMark || run.chatId === null) return;
@@ -98,7 +109,7 @@ export async function closeTurn(
 ): Promise<Outcome> {
   const { run, turn, engine, report } = entry;
   const { clock } = ports;
-  // The time of the end is a file time: compare it with times on the same clock, as that is set now.
+  // The end of the turn is a file time, so it must be compared with times on the same clock.
   const askedAt = entry.stopAskedAt === null ? null : wallTimeOf(clock, entry.stopAskedAt);
   const inForce = stopInForce(entry.stop, askedAt, end, report.end);
   entry.stop = inForce ?? (await overOutputLimit(entry, ports));
@@ -117,13 +128,13 @@ export async function closeTurn(
   }
   if (entry.linesDropped > 0) run.notes.push(unreadLines(entry.linesDropped));
   if (engine.reader) await ledger.retry('an answer', () => ports.files.saveAnswer(run.id, report.answer));
-  // A run that waits for a review has not given its answer yet.
+  // A run that waits for a review has not given its final answer yet.
   const isAnswer = outcome.step === 'complete' && run.status !== 'waiting_review';
   const mismatch = isAnswer ? await checkAnswer(entry, ports, ledger) : null;
   return mismatch ? { step: 'fail', error: mismatch } : outcome;
 }
 
-/** Output is measured once a second, so a turn can write too much and end before that is seen. */
+/** Output is measured once a second, so a turn can exceed the limit and end before that is noticed. */
 async function overOutputLimit(
   { run, turnNumber }: LiveRun,
   { files, settings, warn }: TurnEndPorts,
@@ -143,7 +154,7 @@ const unreadLines = (count: number): string =>
 const onlyWarns = ({ scope }: Spending, { options }: Run): boolean =>
   scope === 'run' && !options.stopAtBudget;
 
-/** Checks the answer against its schema: saves a valid one as a value, returns the error of another. */
+/** Checks the answer against its schema. Saves a valid answer as a value, and returns the error of an invalid one. */
 async function checkAnswer(
   { run, report, turnNumber }: LiveRun,
   { files }: TurnEndPorts,
@@ -159,14 +170,14 @@ async function checkAnswer(
   return null;
 }
 
-/** Never keeps a run from ending: evidence that cannot be gathered is left out. */
+/** Gathers evidence. An error never keeps a run from ending: evidence that cannot be gathered is left out. */
 export async function evidenceOfTurn(
   entry: LiveRun,
   ending: Ending,
   ports: TurnEndPorts & EvidencePorts,
 ): Promise<Evidence | null> {
   const { run } = entry;
-  const note = await ports.collectCommits(run).catch(thrown => {
+  const note = await ports.collectCommits(run, ending.end).catch(thrown => {
     ports.warn(`The commits of ${run.id} could not be collected`, thrown);
     return asSquadError(thrown).message;
   });

@@ -20,7 +20,7 @@ export function turnInput(
     worktree: run.worktree,
     model: run.model,
     chatId: run.chatId,
-    continues: !run.chatIsNew || (run.turn > 1 && run.chatId !== null),
+    continues: continuesChat(run),
     env,
     options: { ...run.options, budgetUsd: budgetLeft(run) },
     timeoutMs: run.timeoutMs,
@@ -29,7 +29,13 @@ export function turnInput(
   };
 }
 
-/** An engine that enforces a budget itself starts counting at 0 with each turn. */
+/** True if the chat of the run already exists before the run's next turn. */
+export const continuesChat = ({ chatIsNew, chatId, turn, options }: Run): boolean =>
+  !chatIsNew || (turn > options.attempt.turn && chatId !== null);
+
+/**
+ * Budget that remains for the next turn, because an engine that enforces a budget itself starts at 0 with each turn.
+ */
 function budgetLeft({ options: { budgetUsd }, usage, turn }: Run): number | null {
   if (budgetUsd === null || turn === 1) return budgetUsd;
   return Math.max(SMALLEST_BUDGET, budgetUsd - (usage?.costUsd ?? 0));
@@ -37,7 +43,7 @@ function budgetLeft({ options: { budgetUsd }, usage, turn }: Run): number | null
 
 const SMALLEST_BUDGET = 0.01;
 
-/** A run without a chat has a chat folder too, under its own id: an engine may need a home. */
+/** A run without a chat also has a chat folder, under the run's own id, because an engine may need a home folder. */
 export function turnFiles(files: RunFiles, turn: TurnRef, { engine, chatId, id }: Run): TurnFiles {
   const chat = chatId ?? id;
   return {
@@ -48,7 +54,7 @@ export function turnFiles(files: RunFiles, turn: TurnRef, { engine, chatId, id }
   };
 }
 
-/** Files of a dry run: paths, and nothing is written. */
+/** Files of a dry run: only paths, nothing is written. */
 export function dryRunFiles(
   files: RunFiles,
   { engine, chatId, id }: Pick<Run, 'engine' | 'chatId' | 'id'>,

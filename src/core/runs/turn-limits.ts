@@ -10,13 +10,16 @@ interface OutputWatchOptions {
   files: Pick<RunFiles, 'size'>;
   settings(): HubSettings;
   turns(): TurnRef[];
-  /** It has written more since the last check. */
+  /** Called when the run has written output since the last check. */
   onGrowth(runId: RunId): void;
   onTooMuch(runId: RunId): Promise<unknown>;
   warn(message: string, cause: unknown): void;
 }
 
-/** Checks once a second how much running turns have written. A fast writer exceeds the limit by what it writes in a second. */
+/**
+ * Checks once a second how much running turns have written. A fast writer can exceed the limit by one second's
+ * output.
+ */
 export function watchOutput({ files, settings, turns, onGrowth, onTooMuch, warn }: OutputWatchOptions): {
   close(): void;
 } {
@@ -43,7 +46,7 @@ export function watchOutput({ files, settings, turns, onGrowth, onTooMuch, warn 
   }
 }
 
-/** Bytes written by this turn and earlier ones: the limit is per run, and earlier output is still on disk. */
+/** Bytes written by this turn and earlier ones, because the limit is per run and earlier output is still on disk. */
 export async function outputSize(files: Pick<RunFiles, 'size'>, { runId, number }: TurnRef): Promise<number> {
   const [out, err] = await Promise.all([
     turnSizes(files, runId, number, 'stdout'),
@@ -52,7 +55,7 @@ export async function outputSize(files: Pick<RunFiles, 'size'>, { runId, number 
   return total([...out, ...err]);
 }
 
-/** Bytes in one stream of each of the first `count` turns. */
+/** Size of one output stream in each of the first `count` turns. */
 export const turnSizes = (
   files: Pick<RunFiles, 'size'>,
   runId: RunId,
@@ -63,7 +66,7 @@ export const turnSizes = (
 
 export const total = (sizes: readonly number[]): number => sizes.reduce((sum, size) => sum + size, 0);
 
-/** Stored deadlines on the monotonic clock, so that setting the wall clock does not move them. */
+/** Keeps stored deadlines on the monotonic clock, so that changes of the wall clock do not move them. */
 export class Deadlines<K> {
   private readonly clock: Clock;
   private readonly due = new Map<K, number>();
@@ -72,7 +75,10 @@ export class Deadlines<K> {
     this.clock = clock;
   }
 
-  /** Milliseconds left. Uses the wall clock only the first time, and never returns more than the whole duration. */
+  /**
+   * Milliseconds left until a deadline. Uses the wall clock only the first time, and never returns more than the
+   * whole duration.
+   */
   left(key: K, { from, until }: { from: number; until: number }): number {
     const now = this.clock.monotonic();
     const due = this.due.get(key) ?? now + Math.min(until - this.clock.now(), until - from);

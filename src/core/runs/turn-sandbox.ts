@@ -4,8 +4,8 @@ import type { SandboxNeeds, TurnInput } from '../ports/engine.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 
 /**
- * The environment with which the files that the agent keeps in its HOME are found from outside. In a sandbox HOME is a folder of
- * the chat, and variables that name other folders are not passed on.
+ * Environment for finding, from outside the sandbox, the files that the agent keeps in its HOME. In a sandbox HOME is
+ * a folder of the chat, and variables that name other folders are not passed on.
  */
 export const stateEnvironment = ({
   env,
@@ -14,7 +14,7 @@ export const stateEnvironment = ({
 }: Pick<TurnInput, 'env' | 'options' | 'files'>): Record<string, string> =>
   options.sandbox.level === 'off' ? env : { HOME: join(files.chatFolder, 'home') };
 
-/** The same for the chat of a run. */
+/** Like `stateEnvironment`, for the chat of a run. */
 export const chatEnvironment = (
   { engine, chatId, id, options }: Pick<Run, 'engine' | 'chatId' | 'id' | 'options'>,
   env: Record<string, string>,
@@ -22,14 +22,20 @@ export const chatEnvironment = (
 ): Record<string, string> =>
   options.sandbox.level === 'off' ? env : { HOME: files.chatHome(engine, chatId ?? id) };
 
-/** Sockets and folders of the user's session that do not exist in the sandbox. With these variables unset, programs use HOME and /tmp. */
+/**
+ * Variables that name sockets and folders of the user's session, which do not exist in the sandbox. Without these
+ * variables, programs use HOME and /tmp.
+ */
 const OUTSIDE = new Set([
   ...['SSH_AUTH_SOCK', 'SSH_AGENT_PID', 'GPG_AGENT_INFO', 'GNUPGHOME', 'DBUS_SESSION_BUS_ADDRESS'],
   ...['XDG_RUNTIME_DIR', 'XDG_CONFIG_HOME', 'XDG_DATA_HOME', 'XDG_STATE_HOME', 'XDG_CACHE_HOME'],
   ...['DISPLAY', 'WAYLAND_DISPLAY', 'XAUTHORITY', 'TMPDIR', 'TMP', 'TEMP', 'SQUAD_HOME'],
 ]);
 
-/** The variables of a command inside a sandbox. `home`: HOME inside; `identity`: of commits, unless the command sets one. */
+/**
+ * Variables of a command inside a sandbox. `home` is HOME inside the sandbox. `identity` is the author of commits,
+ * unless the command sets one.
+ */
 export function environmentInside(
   env: Record<string, string>,
   { drops }: Pick<SandboxNeeds, 'drops'>,

@@ -1,9 +1,10 @@
 import { SquadError } from '../../schema/error.ts';
 import type { Run, Usage } from '../../schema/run.ts';
 import { NOTHING_KNOWN } from '../cost/usage.ts';
-import { loadBaseline, saveBaseline, takeBaseline } from '../evidence/baseline.ts';
+import { baselineOf, loadBaseline, saveBaseline } from '../evidence/baseline.ts';
 import { jsonLength } from '../output/digest.ts';
 import type { Engine, Engines, RunEndpoint, SandboxNeeds } from '../ports/engine.ts';
+import type { Machines } from '../ports/machines.ts';
 import type { Command, Executor, LiveTurn, TurnEnd, TurnRef, TurnSandbox } from '../ports/turns.ts';
 import type { FolderChanges } from '../ports/worktrees.ts';
 import { lastLine } from '../text.ts';
@@ -12,26 +13,31 @@ import { HARD_LIMIT_GRACE_MS } from './outcome.ts';
 import { saveCommand } from './plan-file.ts';
 import type { LedgerPorts, RunLedger } from './run-ledger.ts';
 import { storedRun } from './run-record.ts';
-import { turnFiles, turnInput } from './turn-input.ts';
+import { continuesChat, turnFiles, turnInput } from './turn-input.ts';
 import { chatEnvironment, environmentInside } from './turn-sandbox.ts';
+import { type TwoWayPorts, TwoWayTurn } from './two-way.ts';
 
-/** Opening a chat is bookkeeping: a command that takes longer hangs. */
+/** A create-chat command normally returns at once. One that takes longer than this hangs. */
 const CREATE_CHAT_TIMEOUT_MS = 60_000;
-/** A create-chat command has nothing to save that would need longer. */
+/** A create-chat command has nothing to save, so it gets little time to end. */
 const STOP_GRACE_MS = 1_000;
-/** Chat ids are part of results, which have a size limit. In characters of JSON. */
+/** Limit in characters of JSON. Chat ids are part of results, whose size is limited. */
 export const MAX_CHAT_ID_LENGTH = 1_000;
-/** The create-chat command has a folder of its own, so that its output is never mistaken for the agent's. */
-const CHAT_TURN = 0;
+/**
+ * Turn number of the create-chat command and of the set-up of the work tree. They have their own folder, so that their
+ * output is never mistaken for the agent's.
+ */
+const NO_TURN = 0;
 
-/** Runs the create-chat command. The id is the last non-empty line that it prints. */
+/** Runs the create-chat command. The last non-empty line of its output is the chat id. */
 async function openChat(entry: LiveRun, material: RunMaterial, ports: TurnStartPorts): Promise<string> {
   const { files, executor } = ports;
   const { run, engine } = entry;
   if (engine.newChat?.kind !== 'command')
     throw new SquadError('CHAT_FAILED', `The ${engine.id} engine cannot open a chat`);
-  const turn = { runId: run.id, number: CHAT_TURN };
-  const command = await engine.newChat.command(turnInput(run, material, null, turnFiles(files, turn, run)));
+  const turn = { runId: run.id, number: NO_TURN };
+  const input = turnInput(run, material, null, turnFiles(files, turn, run));
+  const command = await engine.newChat.command(input);
   await files.prepare(turn, material.prompt);
   const limitMs = Math.min(CREATE_CHAT_TIMEOUT_MS, run.timeoutMs);
   const process = await executor.start(
@@ -40,11 +46,12 @@ async function openChat(entry: LiveRun, material: RunMaterial, ports: TurnStartP
       ...(await confined(entry, engine, turn, { ...command, stdin: null }, ports)),
       cwd: run.directory,
       hardLimitMs: limitMs + HARD_LIMIT_GRACE_MS,
+      ...{ machine: run.options.machine, chatFolder: input.files.chatFolder },
     },
     { keepLeftovers: false },
   );
   entry.process = process;
-  // The stop may have been requested while there was no process.
+  // The stop may have been requested before there was a process.
   if (entry.stop !== null) process.stop(STOP_GRACE_MS);
   const { end, wasTooSlow } = await endWithin(limitMs, process);
   entry.process = null;
@@ -71,7 +78,7 @@ async function openChat(entry: LiveRun, material: RunMaterial, ports: TurnStartP
   );
 }
 
-/** The hub's own limit. The wrapper's limit is later, for when there is no hub. */
+/** Time limit that the hub enforces. The wrapper's limit is later and applies if there is no hub. */
 async function endWithin(limitMs: number, process: LiveTurn): Promise<{ end: TurnEnd; wasTooSlow: boolean }> {
   let wasTooSlow = false;
   const timer = setTimeout(() => {
@@ -89,31 +96,42 @@ function faultOf(id: string | null): string | null {
   if (length > MAX_CHAT_ID_LENGTH)
     return `the id it printed is ${length} characters of JSON; at most ${MAX_CHAT_ID_LENGTH} fit`;
   if (/\p{Cc}/u.test(id)) return 'the id it printed holds a control character';
-  // Invalid UTF-8 is decoded to this character: the id would not be the one that was printed.
+  // Invalid UTF-8 decodes to this character, so the id would differ from the printed one.
   if (id.includes('\ufffd')) return 'the id it printed is not UTF-8';
   return null;
 }
 
 export interface TurnStartPorts extends LedgerPorts {
   engines: Pick<Engines, 'create' | 'refresh'>;
+  machines: Pick<Machines, 'places' | 'clis' | 'choose'>;
   executor: Executor;
-  /** Creates the run's token and returns Squad's address for its agent. Null: not available now. */
+  twoWay: TwoWayPorts;
+  /** Creates the run's token and returns Squad's address for its agent. Null if the port is not available. */
   endpoint(run: Run, turn: TurnRef): Promise<RunEndpoint | null>;
   workTree: FolderChanges;
-  /** Creates the run's work tree, if it has one. Returns notes for the agent about a work tree that had to be created again. Stops when the signal fires. */
-  prepareFolder(run: Run, env: Record<string, string>, signal: AbortSignal): Promise<string[]>;
-  /** Prepares the sandbox of a turn. `identity`: variables for the author of commits. */
+  /**
+   * Creates the run's work tree, if it has one. Returns notes for the agent if a work tree had to be created again.
+   * Stops when the signal fires. `confine` wraps a command in the sandbox of the run.
+   */
+  prepareFolder(
+    run: Run,
+    env: Record<string, string>,
+    signal: AbortSignal,
+    confine: (command: Command, cwd: string) => Promise<Command>,
+  ): Promise<string[]>;
+  /** Prepares the sandbox of a turn. `identity` contains variables for the author of commits. */
   confine(
     run: Run,
     turn: TurnRef,
     needs: SandboxNeeds,
     env: Record<string, string>,
+    purpose?: 'turn' | 'set-up',
   ): Promise<{ sandbox: TurnSandbox; identity: Record<string, string> }>;
 }
 
 /**
- * From a free slot to a running process. Null: it was asked to stop before there was one. Throws LOST when the files of a run
- * of an earlier hub are gone or damaged.
+ * Takes a run from a free slot to a running process. Null if the run was asked to stop before it had a process.
+ * Throws LOST when the files of an earlier hub's run are missing or damaged.
  */
 export async function startTurn(
   entry: LiveRun,
@@ -124,20 +142,23 @@ export async function startTurn(
   const { files, executor, store, clock } = ports;
   const { run } = entry;
   await entry.load(() => storedRun(run, ports));
-  const engine = await engineNow(entry, ports.engines);
-  const notes = await ports.prepareFolder(run, entry.material!.env, entry.starting.signal);
+  const engine = await engineNow(entry, ports);
+  const confine = (command: Command, cwd: string) => confinedSetUp(entry, engine, { command, cwd }, ports);
+  const notes = await ports.prepareFolder(run, entry.material!.env, entry.starting.signal, confine);
   const material = await withNotes(entry, notes, files);
-  const baseline = run.turn > 1 ? null : (entry.earlyBaseline ?? takeBaseline(run.directory, ports.workTree));
+  const baseline = run.turn > 1 ? null : (entry.earlyBaseline ?? baselineOf(run, ports.workTree));
   entry.earlyBaseline = null;
   if (needsChat(entry)) {
     const chatId = await openChat(entry, material, ports);
     // A create-chat command may print the id of an existing chat.
     refuseBusyChat(chatId);
     entry.takeChat(chatId);
-    // On disk before the agent gets it: if the hub dies now, the next one must neither open another chat nor forget this one.
+    entry.chatBefore = chatId;
+    // The chat id is on disk before the agent gets it. If the hub dies now, the next hub must neither open another
+    // chat nor forget this one.
     await ledger.chatOpened(run);
   }
-  if ((!run.chatIsNew || run.turn > 1) && run.chatId !== null)
+  if (continuesChat(run) && run.chatId !== null)
     entry.chatTotals = await totalsBefore(
       run,
       run.chatId,
@@ -150,13 +171,16 @@ export async function startTurn(
   const endpoint = engine.wantsEndpoint ? await ports.endpoint(run, turn) : null;
   const input = turnInput(run, material, endpoint, turnFiles(files, turn, run));
   const command = await engine.command(input);
-  // Only now: the command leaves the choice to the engine's configuration, and this reads what it will choose.
-  run.model ??= engine.configuredModel?.(input) ?? null;
-  // Evidence covers the whole run, not only its last turn.
+  // The model is read only now, because the command leaves its choice to the engine's configuration. The configuration
+  // on another machine is not known.
+  if (run.options.machine === null) run.model ??= engine.configuredModel?.(input) ?? null;
+  // The baseline is kept across turns, because evidence covers the whole run.
   entry.baseline = baseline
     ? await saveBaseline(entry, turn, baseline, ports)
     : await loadBaseline(files, { ...turn, number: 1 });
   if (entry.stop !== null) return null;
+  if (command.isFed)
+    entry.twoWay = await TwoWayTurn.begin(engine.driver!(), run, turn, material.prompt, ports.twoWay);
   const startedAt = clock.now();
   const hardLimitMs = entry.timeLeft(clock) + HARD_LIMIT_GRACE_MS;
   const process = await executor.start(
@@ -165,10 +189,11 @@ export async function startTurn(
       ...(await confined(entry, engine, turn, command, ports)),
       cwd: run.directory,
       hardLimitMs,
+      ...{ machine: run.options.machine, chatFolder: input.files.chatFolder },
     },
-    { keepLeftovers: run.keepLeftovers },
+    { keepLeftovers: run.keepLeftovers, isLeased: run.options.takeover },
   );
-  // Only for display, so the agent's start does not wait for it.
+  // The saved command is only for display, so the agent's start does not wait for it.
   await saveCommand(files, turn, command, input).catch(thrown =>
     ports.warn(`The command of ${run.id} could not be saved`, thrown),
   );
@@ -176,23 +201,39 @@ export async function startTurn(
   return process;
 }
 
-/** The command in the sandbox of its run, if it has one. */
+/** Wraps the command in the sandbox of its run, if the run has one. */
 export async function confined(
   { run, material }: { run: Run; material: Pick<RunMaterial, 'env'> | null },
   engine: Engine,
   turn: TurnRef,
   command: Command,
   ports: Pick<TurnStartPorts, 'confine'>,
+  purpose?: 'turn' | 'set-up',
 ): Promise<{ command: Command; sandbox: TurnSandbox | null }> {
   if (run.options.sandbox.level === 'off') return { command, sandbox: null };
   const { env } = material!;
   const needs = engine.sandbox({ env, model: run.model, cwd: run.directory, options: run.options });
-  const { sandbox, identity } = await ports.confine(run, turn, needs, env);
+  const { sandbox, identity } = await ports.confine(run, turn, needs, env, purpose);
   const inside = environmentInside(command.env, needs, { home: sandbox.home, identity });
   return { command: { ...command, env: inside }, sandbox };
 }
 
-/** Usage of the chat before this turn. Totals that others added to since the last turn say nothing about this one. */
+async function confinedSetUp(
+  entry: LiveRun,
+  engine: Engine,
+  { command, cwd }: { command: Command; cwd: string },
+  ports: TurnStartPorts,
+): Promise<Command> {
+  const turn = { runId: entry.run.id, number: NO_TURN };
+  await ports.files.prepare(turn, '');
+  const { sandbox, ...inside } = await confined(entry, engine, turn, command, ports, 'set-up');
+  return sandbox ? ports.executor.confined({ ...turn, ...inside, sandbox, cwd }) : inside.command;
+}
+
+/**
+ * Usage of the chat before this turn. Totals are dropped if the chat was used outside Squad since the last turn,
+ * because they would count for this turn.
+ */
 async function totalsBefore(
   run: Run,
   chatId: string,
@@ -205,21 +246,21 @@ async function totalsBefore(
   if (totals === null || !engine.chatMark) return totals;
   const mark = await engine.chatMark({ chatId, env });
   if (mark !== null && mark === totals.mark) return totals;
-  // On disk before the turn starts, because a hub that takes the turn over can no longer see it.
+  // The reset is on disk before the turn starts, because a hub that takes the turn over can no longer detect it.
   await ledger.chatOpened(run, { ...NOTHING_KNOWN, mark: null });
   return NOTHING_KNOWN;
 }
 
-/** The run may have waited long, in the queue or for a review, so its engine is checked again before each turn. */
+/** Checks the engine again before each turn, because the run may have waited long in the queue or for a review. */
 async function engineNow(
-  { engine, spec, material }: LiveRun,
-  engines: TurnStartPorts['engines'],
+  { run, engine, spec, material }: LiveRun,
+  { engines, machines }: Pick<TurnStartPorts, 'engines' | 'machines'>,
 ): Promise<Engine> {
-  const now = await engines.refresh(spec, material!.env);
+  const now = await engines.refresh(spec, material!.env, machines.clis(run.options.machine));
   return now.spec === spec ? engine : engines.create(now.spec);
 }
 
-/** Puts notes before the task in the prompt, and adds them to the run's notes. */
+/** Adds notes to the run, and puts them before the task in the prompt. */
 async function withNotes(
   { run, material }: LiveRun,
   notes: string[],
@@ -232,6 +273,6 @@ async function withNotes(
   return { ...material!, prompt, promptFile };
 }
 
-/** A create-chat command runs only where chats were requested. */
+/** A create-chat command runs only for a stateful run that has no chat yet. */
 const needsChat = ({ run, engine }: LiveRun): boolean =>
   run.chatIsNew && run.chatId === null && engine.newChat?.kind === 'command' && run.stateMode === 'stateful';

@@ -1,6 +1,7 @@
 import { SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { Run, RunError } from '../../schema/run.ts';
+import type { Machines } from '../ports/machines.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 import type { Change, Store } from '../ports/store.ts';
 import type { TurnEnd } from '../ports/turns.ts';
@@ -11,7 +12,7 @@ import { nextStatus } from './run-state.ts';
 
 type TurnPromptFiles = Pick<RunFiles, 'read' | 'prepare' | 'environment'>;
 
-/** Saves the prompt of the next turn. An engine without chats gets everything once more. */
+/** Saves the prompt of the next turn. An engine without chats gets all previous text again. */
 export async function prepareNextTurn(run: Run, text: string, files: TurnPromptFiles): Promise<RunMaterial> {
   const prompt =
     run.chatId === null
@@ -21,7 +22,7 @@ export async function prepareNextTurn(run: Run, text: string, files: TurnPromptF
   return { prompt, promptFile, env: await files.environment(run.id) };
 }
 
-/** The run waits for a review as soon as `write` is done. Throws REVIEW_OVER when it is too late for that. */
+/** Makes the run wait for a review as soon as `write` is done. Throws REVIEW_OVER when it is too late for that. */
 export async function beginWaiting<T>(
   entry: LiveRun | undefined,
   id: RunId,
@@ -40,7 +41,7 @@ export async function beginWaiting<T>(
   });
 }
 
-/** Records the end of the turn. The run has no process, no slot and no token until the next turn. */
+/** Records the end of the turn. The run has no process, slot or token until the next turn. */
 export async function writePause(
   entry: LiveRun,
   error: RunError | null,
@@ -83,7 +84,60 @@ export async function queueNextTurn(
   });
 }
 
-/** Only one change at a time is written about a run. */
+const MAX_ATTEMPTS = 3;
+
+/**
+ * Returns the run for its next attempt after its agent was lost with its machine. The next machine is chosen in the
+ * same way as the lost one. Null if the run cannot start again: an earlier turn left a chat on the lost machine, or the
+ * run has used all attempts.
+ */
+export function nextAttempt(run: Run, machines: Pick<Machines, 'choose'>): Run | null {
+  const { options, chatIsNew, chatId, turn } = run;
+  const { attempt, takeover, placedBy } = options;
+  if (!takeover || placedBy === null || attempt.number >= MAX_ATTEMPTS) return null;
+  if (!chatIsNew || (turn > attempt.turn && chatId !== null)) return null;
+  let machine: string | undefined;
+  try {
+    machine = machines.choose(placedBy)?.name;
+  } catch {
+    return null; // no machine is available for the run
+  }
+  if (machine === undefined) return null;
+  const next = { number: attempt.number + 1, turn: turn + 1 };
+  return {
+    ...run,
+    status: nextStatus(run.status, 'start_again'),
+    turn: turn + 1,
+    tokenHash: null,
+    options: { ...options, machine, attempt: next },
+  };
+}
+
+/** Records the end of the lost attempt and the start of the next attempt in one transaction. */
+export async function writeNextAttempt(
+  entry: LiveRun,
+  next: Run,
+  end: TurnEnd,
+  files: RunFiles,
+  ledger: RunLedger,
+): Promise<void> {
+  const { run, turn, engine } = entry;
+  const before = { runId: run.id, number: run.turn };
+  const prompt = (await files.read(before, 'prompt.md')) ?? run.task;
+  const { promptFile } = await files.prepare({ ...before, number: next.turn }, prompt);
+  const env = await files.environment(run.id);
+  if (turn) Object.assign(turn, { endedAt: end.endedAt, exitCode: null, leftovers: [] });
+  const lost = `Attempt ${next.options.attempt.number - 1} on ${run.options.machine} was lost: ${end.lost ?? 'its process is gone.'} Attempt ${next.options.attempt.number} started on ${next.options.machine}, from the state of the branch before it.`;
+  // The next attempt needs a new chat, because the chat of the lost attempt is on the lost machine.
+  const chatId = engine.newChat?.kind === 'minted' ? engine.newChat.mint() : null;
+  await ledger.startedAgain(entry, { ...next, chatId, notes: [...run.notes, lost] });
+  entry.pause();
+  entry.chats.clear();
+  if (run.chatId !== null) entry.chats.add(run.chatId);
+  entry.material = { prompt, promptFile, env };
+}
+
+/** Serialises changes of a run: only one is written at a time. */
 async function changing<T>(entry: LiveRun, write: () => Promise<T>): Promise<T> {
   const writing = write();
   entry.changing = writing.then(

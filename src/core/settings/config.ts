@@ -17,7 +17,7 @@ export interface ConfigSources {
   workspace: string;
   env: Readonly<Record<string, string | undefined>>;
   workspaceFile: (SettingsFile<WorkspaceFile> & Trustable) | null;
-  /** True: `agentsDir` of the workspace file leads out of the workspace, possibly by a link. */
+  /** True if `agentsDir` of the workspace file leads out of the workspace, possibly by a link. */
   agentsDirLeadsOut: boolean;
   /** Content of `templates/run-agent.template` and `templates/create-chat.template`. */
   workspaceTemplates: Record<TemplateKey, TemplateFile | null>;
@@ -36,7 +36,7 @@ export interface SettingsFile<T> {
   settings: T;
 }
 
-/** Content that may have come with a workspace. True: the user has trusted exactly this content. */
+/** Content that may have come with a workspace. `trusted` is true if the user has trusted exactly this content. */
 interface Trustable {
   trusted: boolean;
 }
@@ -44,7 +44,7 @@ interface Trustable {
 export interface TemplateFile extends Trustable {
   file: string;
   text: string;
-  /** Why the file cannot be read, which matters only if the template is used; null if it can. */
+  /** Why the file cannot be read, which matters only if the template is used. Null if it can. */
   fault: string | null;
 }
 
@@ -97,13 +97,14 @@ export const engineNotTrusted = (file: string): SquadError =>
   );
 
 /**
- * A place that sets a value. It is read only if it has precedence: an error in a place that is overridden does no harm.
+ * A source that can set a value, such as a file or a variable. A source is read only if no source before it sets the
+ * value, so an error in an overridden source does no harm.
  */
 interface Candidate<T> {
   origin: ConfigOrigin;
   source: string;
   read(): T;
-  /** Why the value must have no effect, and in which file; null if it may. */
+  /** Why the value must be ignored, and which file it is in. Null if it may be used. */
   barred?(): { file: string; reason: string } | null;
 }
 
@@ -156,7 +157,7 @@ function wrongValue(source: string, value: unknown, allowed: string): never {
   });
 }
 
-/** An empty variable counts as not set, because config files of clients use that to say so. */
+/** An empty variable counts as not set, because client configurations use an empty value for that. */
 function isSet<T>(value: T): value is NonNullable<T> {
   return value !== undefined && value !== null && !(typeof value === 'string' && value.trim() === '');
 }
@@ -205,7 +206,7 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
 }
 
 const DEFAULT_TIMEOUT_MS = 30 * 60_000;
-/** Maximum delay of a timer. */
+/** Longest delay of a timer. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 type Candidates<T> = (Candidate<T> | null)[];
@@ -286,7 +287,7 @@ function enginesOf(sources: ConfigSources): Candidates<Record<string, EngineBloc
   ];
 }
 
-/** A setting that only files can set, used without conversion. */
+/** Reads a setting that only files can contain, without conversion. */
 const fromFiles = <K extends keyof WorkspaceFile & keyof UserFile>(
   sources: ConfigSources,
   key: K,

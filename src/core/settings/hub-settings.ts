@@ -27,12 +27,12 @@ export class SettingsInForce {
     return this.current;
   }
 
-  /** False: the default is used. */
+  /** Whether the setting has a value. False if the default applies. */
   isSet(key: string): boolean {
     return key in this.stored;
   }
 
-  /** Null restores the default. */
+  /** Sets a value. Null restores the default. */
   async set(key: HubSettingKey, value: string | null): Promise<void> {
     await this.store.setSetting(key, value);
     await this.load();

@@ -50,20 +50,21 @@ export async function planSubagent(
   const environment = await splitEnvironment(whole, { reserved, role: null, engine }, context);
   const { sandbox, note } = await sandboxFor(
     request,
-    { role: null, engine, folder, env: environment.env },
+    { role: null, engine, folder, env: environment.env, machine: null },
     context,
   );
   const options = {
     ...(await planOptions(request, null, membership, context)),
     sandbox,
-    // Its file says which tools it has. The tools of its caller do not limit them.
+    // The subagent's file decides which tools the run has. The tools of its caller do not limit them.
     tools: null,
     servers: subagent.servers,
     subagent: subagent.name,
   };
   const run = newRun(id, request, { role: null, engine, folder, options }, membership, context);
   if (note !== null) run.notes.push(note);
-  // The prompt of its caller is passed on as it is: the system prompt is in the file, and a failure is a tool error.
+  // The prompt of the caller is passed on unchanged, because the system prompt is in the file, and a failure becomes
+  // a tool error.
   const planned = {
     ...{ run, request, prompt: request.task, engine, spec, role: null, ...environment, notes },
     baseline: run.worktree ? null : context.baseline(run.directory),

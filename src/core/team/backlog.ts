@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import {
   isCode,
@@ -12,16 +13,25 @@ import {
 export const BacklogItem = z.object({
   title: z.string(),
   done: z.boolean(),
-  /** From the tag `(#12)`. */
+  /** Issue number, from the tag `(#12)`. */
   issue: z.string().nullable(),
-  /** From the tag `@name`. */
+  /** Owner, from the tag `@name`. */
   owner: z.string().nullable(),
-  /** From the tag `[P1]`. */
+  /** Priority, from the tag `[P1]`. */
   priority: z.string().nullable(),
   /** Lines indented under the item. */
   notes: z.string().nullable(),
 });
 export type BacklogItem = z.infer<typeof BacklogItem>;
+
+/**
+ * Key that identifies an item even when the item moves in the file. Runs that were started for the item store the key.
+ */
+export const backlogKey = ({ title, issue }: Pick<BacklogItem, 'title' | 'issue'>): string =>
+  createHash('sha256')
+    .update(`${issue ?? ''}\0${title}`)
+    .digest('hex')
+    .slice(0, 12);
 
 export const BacklogGroup = z.object({
   /** The heading, which is a state such as Next or Later. Null above the first heading. */
@@ -85,7 +95,7 @@ export function locateBacklog(text: string): { groups: LocatedGroup[]; notes: st
     }
     addNotes(open);
     group.text = trimmedText(otherLines) || null;
-    // The title of the file and its introduction are no group.
+    // The title of the file and its introduction do not form a group.
     if ((group.items.length > 0 || level === 2) && groups.length < MAX_ENTRIES)
       groups.push({ group, itemLines, start, end });
   }
@@ -109,7 +119,7 @@ function itemOf(content: string, mark: string): BacklogItem {
 
 function addNotes(open: { item: BacklogItem; notes: string[] } | null): void {
   if (!open) return;
-  // Not Math.min(...indents): there may be more lines than a call takes arguments.
+  // A loop instead of Math.min(...indents), because there may be more lines than a call accepts arguments.
   const indent = open.notes.reduce(
     (least, line) => (line.trim() === '' ? least : Math.min(least, indentOf(line))),
     Number.MAX_SAFE_INTEGER,

@@ -22,12 +22,12 @@ const FIELD =
   /^\s{0,3}(?:[-*+>]\s+)?(\*\*|__)?\s?([A-Za-z][A-Za-z /-]{0,30})(\*\*|__)?:\s?(\*\*|__)?(?:\s+|$)(.*)$/s;
 
 interface Field {
-  /** Null for an unknown name, which still ends the previous field. */
+  /** Name of the field. Null for an unknown name, which still ends the previous field. */
   name: FieldName | null;
   value: string;
 }
 
-/** Null for a line of text. An unknown name is a field only in bold. */
+/** Parses a field line. Null for a line of text. An unknown name counts as a field only in bold. */
 export function fieldIn(line: string): Field | null {
   const [, open, label, closeBefore, closeAfter, value = ''] = FIELD.exec(line) ?? [];
   if (label === undefined) return null;
@@ -68,7 +68,7 @@ export function decisionText({ title, what, why, by }: NewDecision, at: Date): s
   ].join('\n');
 }
 
-/** Without `.md`, so that a number can be inserted. */
+/** File name without `.md`, so that a number can be added. */
 export function decisionFileName({ title, author }: NewDecision, at: Date): string {
   const parts = [at.toISOString().slice(0, 10), slug(author, 32), slug(title, MAX_LENGTH.slug)];
   return parts.filter(part => part !== '').join('-');
@@ -79,7 +79,7 @@ export const headingText = (title: string): string =>
     .replace(/\s+#+$/, '')
     .trim() || '(no title)';
 
-/** Letters and digits only: valid on every file system. */
+/** Turns a text into letters and digits only, which are valid on every file system. */
 const slug = (text: string, most: number): string =>
   text
     .normalize('NFKD')

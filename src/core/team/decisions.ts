@@ -14,10 +14,13 @@ import {
 } from './team-markdown.ts';
 
 export const Decision = z.object({
-  /** Stays the same as long as the heading does, even when the decision moves from the inbox into the file. */
+  /**
+   * Id of the decision. It stays the same while the heading does, even when the decision moves from the inbox into
+   * the file.
+   */
   id: z.string(),
   title: z.string(),
-  /** Date as written. */
+  /** Date as it is written in the file. */
   date: z.string().nullable(),
   by: z.string().nullable(),
   what: z.string().nullable(),
@@ -26,7 +29,7 @@ export const Decision = z.object({
   text: z.string(),
   /** Path inside `.squad`. */
   file: z.string(),
-  /** False: the decision is still in the inbox. */
+  /** False if the decision is still in the inbox. */
   merged: z.boolean(),
 });
 export type Decision = z.infer<typeof Decision>;
@@ -38,7 +41,7 @@ export interface DecisionFile {
 }
 
 export interface Decisions {
-  /** Newest first; those without a date follow in the order of the files. */
+  /** Decisions, newest first. Those without a date follow in the order of the files. */
   decisions: Decision[];
   /** Problems of the files, for the people who edit them. */
   notes: string[];

@@ -14,7 +14,7 @@ interface BacklogPlaces {
   /** Lines of the file, each with its line end. */
   lines: string[];
   items: ItemPlace[];
-  /** `end` is the line after the last line that is not blank. */
+  /** Groups of the backlog. `end` is the line after the last line of the group that is not blank. */
   groups: { group: BacklogGroup; end: number }[];
 }
 
@@ -75,8 +75,8 @@ export function editBacklog(before: string | null, edit: BacklogEdit): EditedBac
   const after = lines.join('');
   const wanted = order.map(({ item }) => item);
   const found = itemsOf(after);
-  // Refused if the result differs from what was intended: Markdown that this code does not understand must not lose a
-  // line.
+  // An edit whose result differs from the intended one is refused. Markdown that this code does not understand must not
+  // lose a line.
   if (!isSame(found, wanted) || !isSame(textsOf(after), textsOf(text), edit.action === 'add'))
     throw new SquadError(
       'BACKLOG_CHANGED',
@@ -121,7 +121,7 @@ function marked({ lines, items }: BacklogPlaces, place: ItemPlace, done: boolean
   };
 }
 
-/** Puts `block` before `target`. Blank lines between items stay between items. */
+/** Moves `block` before `target`. Blank lines between items stay between items. */
 function moved(places: BacklogPlaces, block: ItemPlace, target: ItemPlace, about: ItemPlace): Changed {
   const { lines, items } = places;
   if (target.first >= block.first && target.first < block.end)
@@ -189,7 +189,7 @@ function added(places: BacklogPlaces, edit: BacklogEdit & { action: 'add' }): Ch
   };
 }
 
-/** The named heading; otherwise the first with an open item, or the first. */
+/** Heading for a new item: the named heading, otherwise the first with an open item, or the first. */
 function groupFor({ groups, items }: BacklogPlaces, under: string | undefined) {
   if (under === undefined) {
     const open = items.find(({ item, indent }) => !item.done && indent <= 3)?.group;

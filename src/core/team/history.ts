@@ -26,7 +26,7 @@ export function readHistory(text: string): HistoryEntry[] {
   for (const section of teamSections(text)) {
     if (open && section.level > open.level) {
       const added = trimmedText([`${'#'.repeat(section.level)} ${section.title}`, ...linesOf(section)]);
-      // Appended to the string: joining all parts each time would take quadratic time.
+      // The text is appended to a string, because joining all parts each time would take quadratic time.
       if (added !== '') open.entry.text += open.entry.text === '' ? added : `\n\n${added}`;
       continue;
     }

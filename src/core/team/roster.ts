@@ -22,7 +22,7 @@ function tablesIn(lines: readonly MarkdownLine[]): MarkdownTable[] {
   return tables;
 }
 
-/** An escaped bar, or one inside code, is part of its cell. */
+/** Splits a table row into cells. An escaped bar, or a bar inside code, is part of its cell. */
 function cellsOf(line: string): string[] {
   const cells = [''];
   let isInCode = false;
@@ -54,7 +54,7 @@ export interface Member {
   agent: string;
   /** The heading above the table. */
   group: string | null;
-  /** Values of the other columns. */
+  /** Values of the other columns of the table. */
   more?: Record<string, string>;
 }
 

@@ -40,7 +40,7 @@ export function addToLog(
   lines: readonly string[],
 ): { append: string } | { replace: string } {
   const { above, ours, isMarked } = split(file, IAC_HEAD);
-  // A crash may have left an incomplete line.
+  // If a crash left an incomplete line, it is ended first.
   const lineEnd = ours === '' || ours.endsWith('\n') ? '' : '\n';
   const added = lineEnd + lines.map(line => `${line}\n`).join('');
   const isShort = ours.length + added.length <= MAX_LOG_BYTES;
@@ -98,7 +98,7 @@ export async function teamState(store: Store, clock: Clock, workspace: string): 
   };
 }
 
-/** The log entry for a start or an end; null for any other event. */
+/** The log entry for a start or an end. Null for any other event. */
 export function teamEntry({ at, body }: Event, run: Run, answer: string): TeamEntry | null {
   if (body.type === 'run.started') return { ...teamRun(run), kind: 'start', at };
   if (body.type === 'run.ended')
@@ -130,7 +130,7 @@ const teamCost = ({ startedAt, endedAt, usage }: Run): TeamCost => ({
 interface TeamRun {
   runId: string;
   squadId: string;
-  /** Role or subagent of the run; null: neither. */
+  /** Role or subagent of the run. Null if it has neither. */
   name: string | null;
   engine: string;
   model: string | null;
@@ -141,7 +141,7 @@ interface TeamRun {
 interface TeamCost {
   durationMs: number | null;
   costUsd: number | null;
-  /** True: the cost was calculated from a price list, not reported by the engine. */
+  /** True if the cost was calculated from a price list, not reported by the engine. */
   costIsEstimated?: boolean;
   tokens?: { input: number | null; output: number | null } | null;
 }

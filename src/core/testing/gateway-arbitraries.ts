@@ -2,11 +2,14 @@ import fc from 'fast-check';
 import type { ArgumentRule, McpConfig } from '../../schema/mcp-config.ts';
 import type { Thing } from '../gateway/grants.ts';
 
-/** Few words, so that rules, names and values meet; some of them names that every object has inherited. */
+/**
+ * Small sets of names, so that random rules and random calls often match. Some names are inherited properties of every
+ * object.
+ */
 export const ROLES = ['coder', 'tester', 'reviewer', '__proto__', 'constructor'];
 export const SERVERS = ['files', 'db', 'web', 'none'];
 export const NAMES = ['read', 'write', 'delete_all', 'toString', 'file:///a', '__proto__'];
-/** As lists name them: also with the id of a server before them. */
+/** Names as restrictions write them, some with the id of a server in front. */
 const LISTED = [...NAMES, 'files_read', 'files__write', 'db__read'];
 export const ROOT = '/w/project';
 
@@ -109,7 +112,7 @@ export const argumentRule: fc.Arbitrary<ArgumentRule> = fc
   )
   .map(rule => (rule.allow || rule.deny || rule.under || rule.maxLength ? rule : { ...rule, maxLength: 4 }));
 
-/** As the schema would make it, but for role ids and servers that are not there. */
+/** Configurations that the schema accepts. Some name roles and servers that do not exist. */
 const anyConfig: fc.Arbitrary<McpConfig> = fc.record({
   servers: record(['files', 'db', 'web'], server),
   agentServers: record(ROLES, some(SERVERS)),
@@ -118,7 +121,7 @@ const anyConfig: fc.Arbitrary<McpConfig> = fc.record({
   argumentRules: fc.array(argumentRule, { maxLength: 3 }),
 });
 
-/** Most random configurations hide nearly everything; this one gives much, so that there is something to take away. */
+/** Configurations that allow much. Most random configurations allow almost nothing, and leave nothing to restrict. */
 const openConfig: fc.Arbitrary<McpConfig> = fc.record({
   servers: fc.record({ files: server, db: server, web: server }),
   agentServers: record(ROLES, some(['files', 'db'])),
@@ -132,7 +135,7 @@ const openConfig: fc.Arbitrary<McpConfig> = fc.record({
 
 export const config: fc.Arbitrary<McpConfig> = fc.oneof(anyConfig, openConfig);
 
-/** Where a server takes relative paths from. */
+/** Folder that a server's relative paths are resolved against. */
 export const folder = fc.constantFrom<string | null>(ROOT, `${ROOT}/src`, '/w', '/etc', 'relative', null);
 
 export const role = fc.oneof(fc.constantFrom(...ROLES), fc.constant(null));

@@ -1,4 +1,4 @@
 import { optionsOf } from '../runs/run-request.ts';
 
-/** The options of a run that asks for nothing. */
+/** Options of a run that was started without any option. */
 export const PLAIN_OPTIONS = optionsOf({ task: 'anything' }, {});

@@ -3,8 +3,8 @@ import type { Thing } from '../gateway/grants.ts';
 import { ROOT } from './gateway-arbitraries.ts';
 
 /*
- * The reference that decisions are compared with. It shares no code with `decide`: from the documented rules it makes a list of
- * objections, each looked for in the configuration itself.
+ * Reference implementation that tests compare `decide` with. It shares no code with `decide`: it follows the documented
+ * rules and collects every objection to a call from the configuration.
  */
 export type Objection = [reason: string, holds: () => boolean];
 

@@ -4,7 +4,7 @@ import { shellWord } from '../../schema/shell-word.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import type { Removal, WorktreeState } from '../ports/worktrees.ts';
 
-/** What pruning does with a work tree, and why. */
+/** Decision of pruning about a work tree, with the reason. */
 interface WorktreeVerdict {
   prune: 'remove' | 'keep';
   why: string;
@@ -12,12 +12,12 @@ interface WorktreeVerdict {
 
 interface Judged {
   worktree: Worktree;
-  /** Every run that uses the work tree: the one it was created for, and replies to that. */
+  /** Every run that uses the work tree: the run that it was created for, and replies to that run. */
   runs: readonly Pick<Run, 'id' | 'status'>[];
   state: WorktreeState;
-  /** True: the user named the work tree. */
+  /** True if the user named the work tree. */
   isNamed: boolean;
-  /** True: the user agreed to copy large files into the repository. */
+  /** True if the user agreed to copy large files into the repository. */
   saveLarge?: boolean;
 }
 

@@ -132,8 +132,8 @@ describe('permissions', () => {
         /tools|permission/i.test(flag),
       );
     const PROMPTS = [
-      '--permission-prompt-tool=mcp__squad__ask_permission',
-      '--disallowedTools=AskUserQuestion,EnterPlanMode,ExitPlanMode',
+      '--permission-prompt-tool=stdio',
+      '--disallowedTools=AskUserQuestion,EnterPlanMode,ExitPlanMode,mcp__squad__ask_permission',
     ];
 
     test('read has the other tools too, and only what looks goes unasked', async () => {
@@ -169,18 +169,31 @@ describe('permissions', () => {
       expect(await flags({ permission: 'full' })).toEqual(['--dangerously-skip-permissions']);
     });
 
-    test('where Squad cannot be reached nobody can be asked, and all else is refused', async () => {
-      expect(await flags({ permission: 'read' }, null)).toEqual([
+    test('it reads lines while it works, and asks also where it cannot reach Squad', async () => {
+      const fed = await build({ approvals: 'ask', permission: 'read' });
+      expect(fed).toMatchObject({ stdin: null, isFed: true });
+      expect(fed.argv.join(' ')).toContain('--input-format stream-json --replay-user-messages');
+      expect(fed.argv).toContain('--permission-prompt-tool=stdio');
+      for (const other of [{}, { approvals: 'ask', permission: 'full' }] as const)
+        expect(await build(other)).not.toHaveProperty('isFed');
+    });
+
+    test('on another machine it asks by a call of Squad, or cannot ask', async () => {
+      const there = { permission: 'read', machine: 'box' } as const;
+      expect(await flags(there)).toContain('--permission-prompt-tool=mcp__squad__ask_permission');
+      expect(await flags(there, null)).toEqual([
         '--tools=Read,Glob,Grep,LS',
         '--permission-mode=dontAsk',
         '--allowedTools=Read,Glob,Grep,LS',
       ]);
     });
 
-    test('it waits for an answer for as long as its turn lasts, whatever its user set for other servers', async () => {
+    test('that call waits as long as its turn lasts, whatever its user set for other servers', async () => {
       const env = { MCP_TOOL_TIMEOUT: '5000' };
-      const asking = await build({ approvals: 'ask' }, { endpoint: ENDPOINT, env, timeoutMs: 900_000 });
+      const changes = { endpoint: ENDPOINT, env, timeoutMs: 900_000 };
+      const asking = await build({ approvals: 'ask', machine: 'box' }, changes);
       expect(asking.env.MCP_TOOL_TIMEOUT).toBe('900000');
+      expect((await build({ approvals: 'ask' }, changes)).env.MCP_TOOL_TIMEOUT).toBe('5000');
       expect((await build({}, { endpoint: ENDPOINT, env })).env.MCP_TOOL_TIMEOUT).toBe('5000');
     });
 

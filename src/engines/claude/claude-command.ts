@@ -9,17 +9,24 @@ import { type ProjectSettings, refuseProjectCommands } from '../project-commands
 import { readText } from '../read-text.ts';
 import { claudePermissions } from './claude-permissions.ts';
 
-/** The prompt comes on standard input and Squad's server from a file, because every user can read arguments. */
+/**
+ * The prompt is passed on standard input and the address of Squad's server in a file, because every user of the
+ * machine can read arguments.
+ */
 export async function claudeCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { options, endpoint, model } = input;
   refuseProjectCommands(input.cwd, claudeProjectSettings(input.env), input.worktree);
   const isSandboxed = options.sandbox.level !== 'off';
   if (options.permission === 'full' && !isSandboxed) refuseAsRoot(input.env);
+  const isFed = claudeIsFed(options);
   const argv: Command['argv'] = [program, '-p', '--output-format', 'stream-json', '--verbose'];
-  argv.push(...claudePermissions(options, endpoint !== null));
-  // The user's own servers are excluded: Squad decides what an agent can reach.
+  if (isFed) argv.push('--input-format', 'stream-json', '--replay-user-messages');
+  argv.push(...claudePermissions(options, { hasSquad: endpoint !== null, isFed }));
+  // The user's own MCP servers are excluded, because Squad decides what an agent can reach.
   argv.push('--strict-mcp-config');
   if (endpoint) argv.push(`--mcp-config=${await input.files.write('mcp.json', mcpConfig(endpoint))}`);
+  // Claude Code's own sandbox cannot run inside Squad's, which restricts more.
+  if (isSandboxed) argv.push('--settings={"sandbox":{"enabled":false}}');
   if (model !== null) argv.push(`--model=${partOfArgument('model', model)}`);
   if (options.effort !== null) argv.push(`--effort=${claudeEffort(options.effort)}`);
   if (options.budgetUsd !== null && options.stopAtBudget) argv.push(`--max-budget-usd=${options.budgetUsd}`);
@@ -28,24 +35,31 @@ export async function claudeCommand(input: TurnInput, { program }: { program: st
   if (input.chatId !== null)
     argv.push(input.continues ? '--resume' : '--session-id', chatUuid('Claude Code', input.chatId));
   // Overrides the user's timeout, because a question may wait for an answer as long as the turn lasts.
-  const toolTimeout = options.approvals === 'ask' && { MCP_TOOL_TIMEOUT: String(input.timeoutMs) };
+  const toolTimeout = options.approvals === 'ask' && !isFed && { MCP_TOOL_TIMEOUT: String(input.timeoutMs) };
   return {
     argv,
-    stdin: input.promptFile,
+    ...(isFed ? { stdin: null, isFed } : { stdin: input.promptFile }),
     env: {
       ...{ ...FEWER_RETRIES, ...input.env, ...QUIET, ...toolTimeout },
-      // As root it would not run with permission full.
+      // Claude Code refuses to run as root with permission `full` unless this variable is set.
       ...(isSandboxed && { IS_SANDBOX: '1' }),
     },
   };
 }
 
-/** By default it retries a failing API for many minutes. */
+/**
+ * True if Claude Code reads lines while it works, so that it can wait for answers of the user. On another machine
+ * Claude Code calls a tool of Squad's server instead, because the hub can write the input file only on its own machine.
+ */
+const claudeIsFed = ({ approvals, permission, machine }: TurnInput['options']): true | undefined =>
+  (approvals === 'ask' && permission !== 'full' && machine === null) || undefined;
+
+/** By default Claude Code retries a failing API for many minutes. */
 const FEWER_RETRIES = { CLAUDE_CODE_MAX_RETRIES: '4' };
 
 const QUIET = {
   CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-  // Otherwise the model has to search for Squad's tools first.
+  // With tool search the model would have to search for Squad's tools first.
   ENABLE_TOOL_SEARCH: 'false',
 };
 
@@ -54,7 +68,10 @@ const mcpConfig = ({ url, token }: RunEndpoint): string =>
     mcpServers: { [SQUAD_SERVER]: { type: 'http', url, headers: { Authorization: `Bearer ${token}` } } },
   });
 
-/** Claude Code would end with a line on stderr. Only the user knows whether this machine is a sandbox. */
+/**
+ * Claude Code would end with a line on stderr if it runs as root. Only the user knows whether this machine is a
+ * sandbox.
+ */
 function refuseAsRoot(env: Record<string, string>): void {
   if (process.getuid?.() !== 0 || env.IS_SANDBOX === '1') return;
   throw new SquadError('NOT_ALLOWED', 'Claude Code does not run with permission "full" as root.', {
@@ -67,7 +84,7 @@ function refuseAsRoot(env: Record<string, string>): void {
 
 const LEVELS = ['low', 'medium', 'high', 'xhigh', 'max'];
 
-/** Claude Code would only warn on stderr and use its default effort. */
+/** Claude Code would only warn about an unknown effort on stderr, and use its default. */
 export function claudeEffort(effort: string): string {
   if (LEVELS.includes(effort)) return effort;
   throw new SquadError(

@@ -37,36 +37,50 @@ type Asked = Pick<RunOptions, 'permission' | 'tools' | 'approvals'>;
 
 /** Read-only tools. */
 const LOOKING = ['Read', 'Glob', 'Grep', 'LS'];
-/** With accepted edits these need no rule inside the folder. A rule would let them write anywhere. */
+/** With accepted edits these tools need no rule inside the folder. A rule would let them write anywhere. */
 const WRITING = ['Edit', 'Write', 'MultiEdit', 'NotebookEdit'];
-/** Tools that `edit` allows in addition to reading, and writing in the folder. */
+/** Tools that `edit` allows in addition to reading everywhere and writing in the folder. */
 const ACTING = ['Bash', 'WebFetch', 'WebSearch'];
 
-/** Asks the user for everything else, if the role wants that. Not visible to the model. */
+/**
+ * Tool that Claude Code calls to ask the user about actions that no rule allows or denies, if the role requests that.
+ * The model does not see the tool. A fed turn uses `stdio` instead: Claude Code then asks with a line of its output.
+ */
 const PROMPT_TOOL = `mcp__${SQUAD_SERVER}__ask_permission`;
-/** Tools that Claude Code adds when it can ask. Here nobody approves plans or answers its dialogs. */
+/** Tools that Claude Code adds when it can ask a person. In a run nobody approves plans or answers dialogs. */
 const FOR_DIALOGS = ['AskUserQuestion', 'EnterPlanMode', 'ExitPlanMode'];
 
-/** Flags for what the agent may do. Everything else is refused if nobody can be asked. */
-export function claudePermissions(asked: Asked, hasSquad: boolean): string[] {
+/** Flags for the tools that the agent may use. If nobody can be asked, every other tool is refused. */
+export function claudePermissions(
+  asked: Asked,
+  { hasSquad, isFed = false }: { hasSquad: boolean; isFed?: boolean },
+): string[] {
   const flags: string[] = [];
-  const asks = hasSquad && asked.approvals === 'ask';
+  const asks = (hasSquad || isFed) && asked.approvals === 'ask';
   const builtIn = builtInTools(asked, asks);
   if (builtIn) flags.push(`--tools=${builtIn.join(',')}`);
   if (asked.permission === 'full') return [...flags, '--dangerously-skip-permissions'];
   flags.push(`--permission-mode=${mayWrite(asked) ? 'acceptEdits' : asks ? 'default' : 'dontAsk'}`);
-  if (asks)
-    flags.push(`--permission-prompt-tool=${PROMPT_TOOL}`, `--disallowedTools=${FOR_DIALOGS.join(',')}`);
+  if (asks) flags.push(...askFlags(isFed));
   const allowed = [...allowedTools(asked), ...(hasSquad ? [`mcp__${SQUAD_SERVER}`] : [])];
   if (allowed.length > 0) flags.push(`--allowedTools=${partOfArgument('tools', allowed.join(','))}`);
   return flags;
 }
 
-/** Accepting edits also allows commands that only write files in the folder. */
+/**
+ * Hides the permission tool from the model. Claude Code hides its own prompt tool. With `stdio` the tool has to be
+ * disallowed.
+ */
+const askFlags = (isFed: boolean): string[] => [
+  `--permission-prompt-tool=${isFed ? 'stdio' : PROMPT_TOOL}`,
+  `--disallowedTools=${[...FOR_DIALOGS, ...(isFed ? [PROMPT_TOOL] : [])].join(',')}`,
+];
+
+/** Whether the agent may write files. Accepting edits also allows commands that only write files in the folder. */
 const mayWrite = ({ permission, tools }: Asked): boolean =>
   permission === 'edit' && (tools === null || tools.some(tool => WRITING.includes(baseName(tool))));
 
-/** All built-in tools that it sees; null: its default set. */
+/** All built-in tools that the model sees. Null means Claude Code's default set. */
 function builtInTools({ permission, tools }: Asked, asks: boolean): string[] | null {
   if (permission === 'read' && !asks) return lookingOf(tools);
   if (permission === 'read' && tools === null) return [...LOOKING, ...WRITING, ...ACTING];
@@ -82,7 +96,7 @@ function allowedTools({ permission, tools }: Asked): string[] {
 const lookingOf = (tools: Asked['tools']): string[] =>
   (tools ?? LOOKING).map(baseName).filter(name => LOOKING.includes(name));
 
-/** `Bash` in `Bash(git log *)`. Claude Code would silently ignore an unknown name. */
+/** Returns `Bash` for `Bash(git log *)`. Unknown names are refused, because Claude Code would silently ignore them. */
 function baseName(tool: string): string {
   const name = /^([A-Za-z]\w*)(?:\([^()\n]+\))?$/.exec(tool)?.[1];
   if (name && (KNOWN.includes(name) || isMcp(name))) return name;
@@ -123,7 +137,10 @@ export function claudePolicy(options: RunOptions): PolicyRule[] {
 /** Tools that do not change files. */
 const HARMLESS = [...LOOKING, 'WebFetch', 'WebSearch', 'TodoWrite'];
 
-/** The user's own settings may allow more. They stay in effect, because some logins and `CLAUDE.md` depend on them. */
+/**
+ * The user's own settings may allow more than the role. They stay in effect, because some logins and `CLAUDE.md`
+ * depend on them.
+ */
 function editHolder(tools: Asked['tools']): Holder {
   const names = tools?.map(baseName);
   if (names?.every(name => HARMLESS.includes(name) || isMcp(name))) return held('it has no tool that writes');

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { chatUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
+import { streamJsonDriver } from '../stream-json-driver.ts';
 import { claudeCommand } from './claude-command.ts';
 import { claudePolicy } from './claude-permissions.ts';
 import { claudeReader } from './claude-reader.ts';
@@ -14,7 +15,7 @@ export const CLAUDE: CliProfile = {
   login: 'Run `claude` once in a terminal and log in, or set ANTHROPIC_API_KEY.',
   versions: { from: '2.1.197', tested: '2.1.325' },
   loadsItself: ['CLAUDE.md'],
-  // Bedrock, Vertex and Foundry have logins of their own.
+  // Includes variables of Bedrock, Vertex and Foundry, which have their own logins.
   variables:
     /^((ANTHROPIC|CLAUDE|AWS|CLOUD_ML|CLOUDSDK|VERTEX|GOOGLE_CLOUD)_|(GOOGLE_APPLICATION_CREDENTIALS|GCLOUD_PROJECT)$|AZURE_(CLIENT|TENANT|FEDERATED|AUTHORITY)_)/,
   takesSchema: true,
@@ -24,5 +25,6 @@ export const CLAUDE: CliProfile = {
   resume: chatId => ['--resume', chatUuid('Claude Code', chatId)],
   sandbox: claudeSandbox,
   reader: claudeReader,
+  driver: streamJsonDriver,
   policy: claudePolicy,
 };

@@ -6,17 +6,18 @@ import { type Counted, type Tokens, total } from '../stream-json-usage.ts';
 export const claudeReader = (): EngineReader =>
   streamJsonReader({ editing: ['Edit', 'Write', 'MultiEdit', 'NotebookEdit'], messageTokens, resultCount });
 
-/** The output count of an unfinished message is only a placeholder. */
+/** The output count of an unfinished message is only a placeholder, so it is left out. */
 export const messageTokens = (usage: Fields): Tokens => ({ ...apiTokens(usage), output: null });
 
 /**
- * Usage of a turn's results. `usage` excludes sub-agents and helpers, and is 0 if the budget ended the turn. The
- * count by model includes them. Newer versions count it and the cost from the beginning of the chat, and report separately what came
- * after the last result.
+ * Usage that a turn's `result` reports. Its field `usage` excludes sub-agents and helpers, and is 0 if the budget
+ * ended the turn. Its counts by model include them. Newer versions count these and the cost from the beginning of the
+ * chat, and report separately what was added since the last result.
  */
 export function resultCount(result: Fields, before: Counted | null): Counted {
   const since = modelCounts(result.model_usage_since_last_result);
-  // Present and empty means that nothing was used. The count of the whole chat cannot say that.
+  // If this field is present and empty, nothing was used since the last result. The totals of the whole chat cannot
+  // show that.
   if (result.model_usage_since_last_result !== undefined)
     return together([...(before ? [before] : []), ...since, NOTHING]);
   const byModel = modelCounts(result.modelUsage);

@@ -2,12 +2,17 @@ import { join } from 'node:path';
 import type { CliProfile } from '../cli-profile.ts';
 import { cloudLogin, filesOf, homeOf, hostsIn } from '../sandbox-needs.ts';
 
-/** Its `.claude.json` is not shared: it holds the prompts and servers of all projects, and every chat rewrites it. */
+/**
+ * Claude Code's `.claude.json` is not shared with the sandbox: the file holds the prompts and servers of all projects,
+ * and every chat rewrites it.
+ */
 export const claudeSandbox: CliProfile['sandbox'] = ({ env }) => {
   const inside = join(homeOf(env), '.claude');
   const cloud = cloudLogin(env, {
-    aws: Boolean(env.CLAUDE_CODE_USE_BEDROCK),
-    google: Boolean(env.CLAUDE_CODE_USE_VERTEX),
+    aws: Boolean(
+      env.CLAUDE_CODE_USE_BEDROCK || env.CLAUDE_CODE_USE_MANTLE || env.CLAUDE_CODE_USE_ANTHROPIC_AWS,
+    ),
+    google: Boolean(env.CLAUDE_CODE_USE_VERTEX || env.CLAUDE_CODE_USE_ANTHROPIC_GOOGLE_CLOUD),
   });
   return {
     login: [
@@ -21,11 +26,19 @@ export const claudeSandbox: CliProfile['sandbox'] = ({ env }) => {
     drops: ['CLAUDE_CONFIG_DIR'],
     hosts: [
       'api.anthropic.com',
-      // Its login is renewed there.
+      // Host that renews the login.
       'platform.claude.com',
-      'console.anthropic.com',
-      ...hostsIn([env.ANTHROPIC_BASE_URL, env.ANTHROPIC_BEDROCK_BASE_URL, env.ANTHROPIC_VERTEX_BASE_URL]),
+      ...hostsIn(ADDRESSES.map(name => env[name])),
+      ...(env.ANTHROPIC_FOUNDRY_RESOURCE
+        ? [`${env.ANTHROPIC_FOUNDRY_RESOURCE}.services.ai.azure.com`, 'login.microsoftonline.com']
+        : []),
       ...cloud.hosts,
     ],
   };
 };
+
+const ADDRESSES = [
+  ...['ANTHROPIC_BASE_URL', 'ANTHROPIC_BEDROCK_BASE_URL', 'ANTHROPIC_BEDROCK_MANTLE_BASE_URL'],
+  ...['ANTHROPIC_AWS_BASE_URL', 'ANTHROPIC_VERTEX_BASE_URL', 'ANTHROPIC_FOUNDRY_BASE_URL'],
+  'ANTHROPIC_GOOGLE_CLOUD_BASE_URL',
+];

@@ -7,7 +7,10 @@ import { codexHome } from './user-config.ts';
 
 const DAY_MS = 86_400_000;
 
-/** `sessions/YYYY/MM/DD/rollout-<time>-<chat>.jsonl`, by the local day on which the chat started. The chat's id contains that time. */
+/**
+ * The chat file is `sessions/YYYY/MM/DD/rollout-<time>-<chat>.jsonl`, with the local day on which the chat started.
+ * The chat's id contains that time.
+ */
 export const codexChatMark: Engine['chatMark'] = async ({ chatId, env }) => {
   const home = codexHome(env);
   if (home === null || !isUuid(chatId)) return null;
@@ -22,7 +25,7 @@ export const codexChatMark: Engine['chatMark'] = async ({ chatId, env }) => {
   return markOf(files.flat());
 };
 
-/** Year, month and day; empty for an invalid time. */
+/** Year, month and day. Empty for an invalid time. */
 function dayOf(time: number): string[] {
   const date = new Date(time);
   return Number.isNaN(date.getTime()) ? [] : date.toISOString().slice(0, 10).split('-');

@@ -10,7 +10,7 @@ import { serversIn, trustedIn, userConfig } from './user-config.ts';
 /** Codex reads the run's token from this variable, because every user can read arguments. */
 const TOKEN = 'SQUAD_TOKEN';
 
-/** `resume` does not accept the flags, so it comes after all of them. */
+/** The subcommand `resume` does not accept these flags after it, so it comes last. */
 export async function codexCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { options, endpoint, model } = input;
   const config = userConfig(input.env);
@@ -51,8 +51,8 @@ export const tomlString = (value: string): string =>
   JSON.stringify(value.toWellFormed()).replaceAll('\u007f', '\\u007f');
 
 /**
- * Codex keeps its sandbox helper in its home, but not if that is below the temp folder. Then every command
- * fails, and its events do not say why. Such a home gets another temp folder.
+ * Codex keeps its sandbox helper in its home folder, unless that is below the temp folder. In that case every command
+ * fails, and Codex does not report why. For such a home another temp folder is set.
  */
 export function sandboxTemp(env: Record<string, string>): { TMPDIR?: string } {
   const home = env.CODEX_HOME || (env.HOME ? join(env.HOME, '.codex') : '');
@@ -67,7 +67,10 @@ function isBelow(path: string, folder: string): boolean {
   return way !== '..' && !way.startsWith('../') && !isAbsolute(way);
 }
 
-/** Marking the folder as untrusted would disable its settings, but also its AGENTS.md. */
+/**
+ * Finds project settings that run commands. Marking the folder as untrusted would disable the settings, but AGENTS.md
+ * as well.
+ */
 export function codexProjectSettings(config: string): ProjectSettings {
   const trusted = trustedIn(config);
   return {
@@ -80,7 +83,7 @@ export function codexProjectSettings(config: string): ProjectSettings {
 }
 
 /**
- * Codex's name for the run's Squad server. Not `squad`: the user's own configuration uses that name, and Codex would
- * merge the two entries into a broken one.
+ * Name of the run's Squad server in Codex. It is not `squad`, because the user's own configuration uses that name,
+ * and Codex would merge the two entries into a broken one.
  */
 export const RUN_SERVER = 'squad_run';

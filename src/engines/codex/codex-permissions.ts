@@ -6,7 +6,7 @@ type Asked = Pick<RunOptions, 'permission' | 'tools'> & { sandbox?: Pick<RunOpti
 
 type Means = 'shell' | 'look' | 'write' | 'search' | 'other';
 
-/** Capabilities of Codex that a tool needs. Codex reads files with its shell, so reading needs it too. */
+/** Codex features that each tool needs. Codex reads files with its shell, so reading needs the shell too. */
 const TABLE: ToolTable = {
   Bash: ['shell'],
   Read: ['look'],
@@ -25,7 +25,8 @@ const TABLE: ToolTable = {
 
 /** Codex has no tool list. Its sandbox and a few switches come closest. */
 export function codexPermissions({ permission, tools, sandbox: ours }: Asked): string[] {
-  // Its sandbox cannot run in another one. Ours holds what it would, and the commands of the repository's git need to write.
+  // Codex's sandbox cannot run inside another sandbox. Squad's sandbox already enforces the same limits, and git
+  // commands need to write to the repository.
   const isConfined = ours !== undefined && ours.level !== 'off';
   const flags = isConfined
     ? ['--sandbox=danger-full-access', ...NO_RULES]
@@ -41,7 +42,10 @@ export function codexPermissions({ permission, tools, sandbox: ours }: Asked): s
 const BYPASS = '--dangerously-bypass-approvals-and-sandbox';
 
 const NO_RULES = ['--ignore-rules'];
-/** Removes what the user's configuration may add to the sandbox. Commands allowed by `.rules` files would run outside it. */
+/**
+ * Removes permissions that the user's configuration may add to the sandbox. Commands that `.rules` files allow would
+ * run outside it.
+ */
 const NOTHING_BEYOND = [
   ...NO_RULES,
   ...['-c', 'sandbox_workspace_write.writable_roots=[]'],

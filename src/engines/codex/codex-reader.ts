@@ -12,10 +12,12 @@ import { stderrEnd } from '../stderr-end.ts';
 import { ToolCalls, toolDetail } from '../tool-calls.ts';
 import { RUN_SERVER } from './codex-command.ts';
 
-/** Reads `codex exec --json`. `error` events are only notices: `turn.failed` is failure, `turn.completed` success. */
+/**
+ * Reads `codex exec --json`. `error` events are only notices. `turn.failed` means failure, `turn.completed` success.
+ */
 export function codexReader(): EngineReader {
   const calls = new ToolCalls(describeItem);
-  /** Null if it was too long to be read. */
+  /** Null if the answer was too long to read. */
   let answer: string | null = '';
   let ended = false;
 
@@ -27,7 +29,7 @@ export function codexReader(): EngineReader {
     }
     if (item.type === 'error' && isOver) return note(content);
     if (!isTool(item)) return [];
-    // Some items have only one event, at their end.
+    // Some items have only one event, when they end.
     const begun = calls.begin(text(item.id), toolName(item), item);
     return isOver ? [...begun, ...calls.end(text(item.id), itemOk(item))] : begun;
   }
@@ -54,7 +56,7 @@ export function codexReader(): EngineReader {
     },
     tooLong(beginning) {
       const type = longLineType(beginning);
-      // The answer stays valid only if the item is certainly not a message.
+      // The answer read so far stays valid only if the skipped item is certainly not a message.
       const item = /"type"\s*:\s*"(\w+)"/.exec(beginning.slice('{"type"'.length))?.[1];
       if (type !== null && (item === undefined || item === 'agent_message')) answer = null;
       return [];
@@ -80,7 +82,9 @@ function failure(event: Fields): EngineEvent {
   return { type: 'end', ok: false, answer: '', error: content, code: failureKind(message) };
 }
 
-/** Codex counts from the beginning of the chat. Input includes the cached part, output includes reasoning. */
+/**
+ * Codex counts these figures from the beginning of the chat. Input includes cached tokens, output includes reasoning.
+ */
 const FROM_THE_BEGINNING: UsageFigure[] = ['input', 'output', 'cached'];
 
 function usage(given: Fields): EngineEvent[] {
@@ -101,7 +105,7 @@ const TOOLS = new Set(['command_execution', 'file_change', 'mcp_tool_call', 'web
 
 export const isTool = (item: Fields): boolean => TOOLS.has(text(item.type) ?? '');
 
-/** MCP tools by server and name, the others by Codex's own name. */
+/** Name of a tool: server and tool for MCP tools, Codex's own name for others. */
 export function toolName(item: Fields): string {
   if (item.type !== 'mcp_tool_call') return text(item.type) ?? '';
   const server = text(item.server) ?? '';

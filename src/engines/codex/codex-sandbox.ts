@@ -9,12 +9,12 @@ export const codexSandbox: CliProfile['sandbox'] = ({ env, options }) => {
   return {
     login: filesOf(codexHome(env) ?? inside, inside, ['auth.json', 'config.toml', 'AGENTS.md']),
     drops: ['CODEX_HOME'],
-    // Its own sandbox would hold that.
+    // Codex's own sandbox, which is off inside Squad's, would enforce this.
     isReadOnly: !mayWrite(options.tools),
     hosts: [
       'api.openai.com',
       'chatgpt.com',
-      // Its login is renewed there.
+      // Host that renews the login.
       'auth.openai.com',
       ...hostsIn([env.OPENAI_BASE_URL, env.AZURE_OPENAI_ENDPOINT, ...addressesIn(userConfig(env))]),
     ],

@@ -6,15 +6,15 @@ import { readProjectText, readText } from '../read-text.ts';
 export const codexHome = (env: Record<string, string>): string | null =>
   env.CODEX_HOME || (env.HOME ? join(env.HOME, '.codex') : null);
 
-/** The user's `config.toml`; empty if there is none. */
+/** The user's `config.toml`, or an empty string. */
 export function userConfig(env: Record<string, string>): string {
   const home = codexHome(env);
   return home === null ? '' : readText(join(home, 'config.toml'));
 }
 
 /**
- * The MCP servers in it, by the tables `codex mcp add` writes: Codex has no switch for all of them, so each is turned off by
- * name. Only names that need no quotes in a key: others stay as they are.
+ * Names of the user's MCP servers, from the tables that `codex mcp add` writes. Codex cannot turn off all servers at
+ * once, so each is turned off by name. Only names that need no quotes in a TOML key are found.
  */
 export function serversIn(toml: string): string[] {
   const tables = toml.matchAll(/^[ \t]*\[[ \t]*mcp_servers[ \t]*\.[ \t]*(["']?)([\w-]+)\1[ \t]*[\].]/gm);
@@ -28,16 +28,16 @@ export function modelIn(toml: string): string | null {
   return found?.[2] ?? found?.[3] ?? null;
 }
 
-/** Strings that may hold lines that look like keys. */
+/** Multi-line strings, which may contain lines that look like keys. */
 const MULTI_LINE = /"""[\s\S]*?"""|'''[\s\S]*?'''/g;
 
-/** The folders the user trusts, as Codex writes them down. */
+/** Folders that the user trusts, as Codex stores them. */
 export const trustedIn = (toml: string): string[] =>
   [...toml.matchAll(/^\[projects\."([^"\\\n]+)"\]\s*\n\s*trust_level\s*=\s*"trusted"/gm)].map(
     ([, path]) => path!,
   );
 
-/** The nearest `.codex/config.toml` of a trusted project overrides the user's config. */
+/** Model from the configuration. The nearest `.codex/config.toml` of a trusted project overrides the user's. */
 export function configuredModel({
   env,
   cwd,

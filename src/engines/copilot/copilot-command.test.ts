@@ -18,7 +18,7 @@ describe('the command of Copilot CLI', () => {
     const { argv, stdin } = await copilotCommand(input, { program: '/bin/copilot' });
     expect(stdin).toBe(input.promptFile);
     expect(argv).not.toContain(input.prompt);
-    expect(argv.join(' ')).toContain(`--usage-output-file ${input.files.path('usage.json')}`);
+    expect(argv.join(' ')).toContain(`--usage-output-file ${input.files.path('reports/usage.json')}`);
   });
 
   it("gives Squad's endpoint in a file only the user can read, and in no argument", async () => {

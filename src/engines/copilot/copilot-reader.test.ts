@@ -5,7 +5,7 @@ import { copilotReader } from './copilot-reader.ts';
 
 const read = (name: string) =>
   readTranscript(copilotReader(), 'copilot', name, {
-    'usage.json': sideFile('copilot', `${name}.usage.json`),
+    'reports/usage.json': sideFile('copilot', `${name}.usage.json`),
   });
 
 describe('what Copilot CLI prints', () => {
@@ -135,7 +135,7 @@ describe('how a turn of Copilot CLI ends', () => {
   it.each(['', 'null', '[]', '{"modelMetrics":[]}', '{"modelMetrics":{"m":{"usage":{"inputTokens":"1"}}}}'])(
     'invents no tokens from a usage file that says %j',
     async content => {
-      const { usage } = await readTurn(copilotReader(), [result(0)], 0, { 'usage.json': content });
+      const { usage } = await readTurn(copilotReader(), [result(0)], 0, { 'reports/usage.json': content });
       expect(usage).toBeUndefined();
     },
   );
@@ -145,7 +145,9 @@ it('never throws, whatever is printed', async () => {
   const lines = hostileLines(
     [...linesOf('copilot', 'tool'), ...linesOf('copilot', 'api-401')].filter(isShort),
   );
-  const { events } = await readTurn(copilotReader(), lines, 1, { 'usage.json': '{"modelMetrics":{"a":7}}' });
+  const { events } = await readTurn(copilotReader(), lines, 1, {
+    'reports/usage.json': '{"modelMetrics":{"a":7}}',
+  });
   expect(events.length).toBeGreaterThan(0);
 });
 

@@ -9,13 +9,16 @@ import { EDITING } from './copilot-tools.ts';
 
 type Exit = Parameters<NonNullable<EngineReader['finish']>>[0];
 
-/** Reads `--output-format json`. A killed agent still prints a normal `result`; only `assistant.idle` shows that it was aborted. */
+/**
+ * Reads `--output-format json`. A killed agent still prints a normal `result`. Only `assistant.idle` shows that it
+ * was aborted.
+ */
 export function copilotReader(): EngineReader {
   const calls = new ToolCalls((name, input) => ({
     detail: toolDetail(input),
     edits: EDITING.includes(name),
   }));
-  /** Null if it was too long to be read. */
+  /** Null if the answer was too long to read. */
   let answer: string | null = '';
   let model: string | null = null;
   let aborted = false;
@@ -95,7 +98,7 @@ export function copilotReader(): EngineReader {
   };
 }
 
-/** Copilot's text in place of an answer that the provider blocked. Its result still says success. */
+/** Text that Copilot prints instead of an answer that the provider blocked, although its result reports success. */
 const NO_ANSWER = /^The model returned no content because /;
 
 function failureText({ errorMessage }: Fields): string {
@@ -103,7 +106,7 @@ function failureText({ errorMessage }: Fields): string {
   return `The model's API failed: ${text(fieldsOf(said)?.message) ?? said}`;
 }
 
-/** The event does not say whether and when the request is repeated; the next event does. */
+/** The event of a failed request does not say whether and when the request is repeated. The next event does. */
 function callFailed(data: Fields): EngineEvent {
   const message = failureText(data);
   const status = number(data.statusCode);
@@ -116,7 +119,7 @@ function callFailed(data: Fields): EngineEvent {
 
 function toolEnded(data: Fields, calls: ToolCalls): EngineEvent[] {
   if (fields(data.error).code === 'denied') calls.deny(text(data.toolCallId));
-  // A failed command counts as a successful call there.
+  // Copilot counts a failed command as a successful tool call.
   const exitCode = number(fields(data.shellExecution).exitCode) ?? 0;
   return calls.end(text(data.toolCallId), data.success === true && exitCode === 0);
 }
@@ -134,7 +137,7 @@ async function withoutResult(error: Fields, exit: Exit): Promise<EngineEnd[]> {
   if (text(error.message)) return [failure(error, false)];
   const [told] = await stderrEnd(exit);
   if (told?.error) return [{ ...told, code: kind(told.error, null) }];
-  if (exit.exitCode !== 0) return []; // a signal, or an exit code without a message: there is nothing to add
+  if (exit.exitCode !== 0) return []; // a signal, or an exit code without a message, adds nothing
   const message = 'It ended without a result, though with exit code 0.';
   return [{ type: 'end', ok: false, answer: '', error: message, code: 'ENGINE_FAILED' }];
 }
@@ -147,7 +150,7 @@ function kind(message: string, status: number | null) {
 
 const TOTALS: readonly UsageFigure[] = ['input', 'output', 'cached'];
 
-/** The usage file counts all models from the beginning of the chat. Input includes the cached part. */
+/** Reads the usage file, which counts all models from the beginning of the chat. Input includes cached tokens. */
 export function usageInFile(content: string | null): EngineEvent[] {
   const models = Object.values(fields(fieldsOf(content ?? '')?.modelMetrics)).map(model =>
     fields(fields(model).usage),

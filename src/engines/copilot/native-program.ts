@@ -2,8 +2,9 @@ import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
 /**
- * npm's launcher waits for the agent and does not forward signals: when killed, it leaves the agent running. So Squad starts the agent
- * itself, wherever npm put its package. If it is not found, the launcher is used, which cannot be stopped cleanly.
+ * npm's launcher waits for the agent and does not forward signals: when it is killed, the agent keeps running.
+ * Therefore Squad starts the agent's own program from npm's package. If that program is not found, Squad uses the
+ * launcher, which cannot be stopped cleanly.
  */
 export function nativeProgram(program: string): string {
   const launcher = realpathSync(program);
@@ -17,7 +18,7 @@ export function nativeProgram(program: string): string {
   return program;
 }
 
-/** Folders where Node looks for a package, from the launcher's folder upwards. */
+/** Folders where Node searches for a package, from the launcher's folder upwards. */
 function modulesAbove(folder: string): string[] {
   const found: string[] = [];
   for (let at = folder; ; at = dirname(at)) {
@@ -26,7 +27,10 @@ function modulesAbove(folder: string): string[] {
   }
 }
 
-/** npm installs the package for the machine's C library. If both are present, the C library of this Node decides. */
+/**
+ * npm installs the package for the machine's C library. If both variants are installed, the C library of this Node
+ * decides.
+ */
 function platforms(): string[] {
   if (process.platform !== 'linux') return [process.platform];
   return usesGlibc() ? ['linux', 'linuxmusl'] : ['linuxmusl', 'linux'];

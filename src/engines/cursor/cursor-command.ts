@@ -5,8 +5,9 @@ import { oneArgument, partOfArgument } from '../one-argument.ts';
 import { advisory, held, policyRules } from '../policy-rules.ts';
 
 /**
- * Written from its documentation. It reads MCP servers only from the project's or the user's own file, which Squad must not change, so
- * agents have no Squad server. Without --approve-mcps the user's own servers are not called either.
+ * Based on Cursor's documentation only. Cursor reads MCP servers only from files of the project or the user, which
+ * Squad must not change, so its agents have no Squad server. Without --approve-mcps the user's own servers are not
+ * called either.
  */
 export async function cursorCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { options, model, chatId, continues } = input;
@@ -23,7 +24,7 @@ export async function cursorCommand(input: TurnInput, { program }: { program: st
   };
 }
 
-/** Without --force a change is only proposed, and nobody can accept it. */
+/** Without --force Cursor only proposes changes, and nobody could accept them. */
 const FLAGS = {
   read: ['--mode', 'ask'],
   edit: ['--force'],

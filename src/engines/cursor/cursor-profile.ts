@@ -7,7 +7,7 @@ import { cursorReader } from './cursor-reader.ts';
 export const CURSOR: CliProfile = {
   id: 'cursor',
   name: 'Cursor Agent',
-  // Its installer also creates a link named `agent`, but that name is too common.
+  // Cursor's installer also creates a link named `agent`, but that name is too common to identify it.
   programs: ['cursor-agent'],
   install: 'see https://cursor.com/docs/cli/installation',
   login: 'Run `cursor-agent login` in a terminal, or set CURSOR_API_KEY.',
@@ -18,9 +18,9 @@ export const CURSOR: CliProfile = {
   takesSchema: false,
   newChat: { kind: 'reported' },
   command: cursorCommand,
-  // According to its documentation.
+  // Untested, from Cursor's documentation.
   resume: chatId => [`--resume=${partOfArgument('chat id', chatId)}`],
-  // According to its documentation.
+  // Untested, from Cursor's documentation.
   sandbox: ({ env }) => ({
     login: [
       ...filesOf(homeOf(env), homeOf(env), ['.cursor/cli-config.json']),

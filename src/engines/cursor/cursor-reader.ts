@@ -52,7 +52,7 @@ function said(line: Fields): EngineEvent[] {
   return content ? [{ type: 'text', text: content }] : [];
 }
 
-/** The name of the only field is the kind of the call: `{"shellToolCall":{"args":{…},"result":{…}}}`. */
+/** The name of the only field is the kind of the tool call: `{"shellToolCall":{"args":{…},"result":{…}}}`. */
 function toolCall(line: Fields, calls: ToolCalls): EngineEvent[] {
   const id = text(line.call_id);
   const [kind = '', call] = Object.entries(fields(line.tool_call))[0] ?? [];
@@ -65,7 +65,7 @@ function toolCall(line: Fields, calls: ToolCalls): EngineEvent[] {
   return calls.end(id, !('error' in outcome || 'failure' in outcome));
 }
 
-/** Not documented, but some versions print it. */
+/** Usage is not documented, but some versions of Cursor print it. */
 function usageIn(line: Fields): EngineEvent[] {
   const usage = fields(line.usage);
   const input = amount(usage.inputTokens);

@@ -9,10 +9,13 @@ import { APPROVAL_MODE, geminiRules } from './gemini-policy.ts';
 import { geminiSettings, linkLogin } from './gemini-settings.ts';
 import { refuseProjectCommands } from './project-commands.ts';
 
-/** Gemini's alias for the best available model. Without a model it asks a classifier which one to use. */
+/** Gemini's alias for the best available model. Without a model, Gemini CLI asks a classifier which one to use. */
 const DEFAULT_MODEL = 'pro';
 
-/** Settings can only be given in a home folder, so each chat has its own, which also stores the chat. */
+/**
+ * Gemini CLI takes settings only from a home folder. Therefore each chat has its own home folder, which also stores
+ * the chat.
+ */
 export async function geminiCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { files, options, env, chatId, continues } = input;
   const home = files.chatFolder;
@@ -21,9 +24,9 @@ export async function geminiCommand(input: TurnInput, { program }: { program: st
   const rules = await files.write('policy.toml', geminiRules(options));
   const settings = await files.writeInChat(
     '.gemini/settings.json',
-    geminiSettings(env, input.endpoint, options.sandbox.level !== 'off'),
+    geminiSettings(env, input.endpoint, options.sandbox.level !== 'off' || options.machine !== null),
   );
-  if (existsSync(settings)) linkLogin(env, home); // nothing is written in a dry run
+  if (existsSync(settings)) linkLogin(env, home); // a dry run writes nothing
   return {
     argv: [
       program,
@@ -45,13 +48,15 @@ export async function geminiCommand(input: TurnInput, { program }: { program: st
   };
 }
 
-/** The home of a chat for interactive use, without Squad's server: the run's token is no longer valid. */
+/**
+ * Home folder of a chat for interactive use, without Squad's MCP server, because the run's token is no longer valid.
+ */
 export async function geminiHome({ chatId, env, files }: InteractiveInput): Promise<Record<string, string>> {
   const home = files.chatFolder;
   if (!existsSync(join(home, '.gemini'))) throw unknownChat(chatId);
   await files.writeInChat('.gemini/settings.json', geminiSettings(env, null));
   linkLogin(env, home);
-  // The person decides whether to trust the folder: an agent may have left settings in it.
+  // The user decides whether to trust the folder, because an agent may have left settings in it.
   return { GEMINI_CLI_HOME: home };
 }
 

@@ -15,7 +15,6 @@ const TOOLS: ToolTable = {
   WebSearch: ['google_web_search'],
 };
 
-/** Tools that change files or run commands. */
 export const EDITING = ['replace', 'write_file'];
 const CHANGING = [...EDITING, 'run_shell_command'];
 
@@ -28,7 +27,7 @@ export const APPROVAL_MODE = { read: 'default', edit: 'auto_edit', full: 'yolo' 
 export function geminiRules({ permission, tools }: RunOptions): string {
   const rules = [
     rule({ mcpName: SQUAD_SERVER, toolName: '*', decision: 'allow', priority: 900 }),
-    // Nobody can approve a plan.
+    // Nobody can approve a plan in a run.
     rule({ toolName: ['enter_plan_mode', 'exit_plan_mode'], decision: 'deny', priority: 900 }),
   ];
   if (permission === 'read') rules.push(rule({ toolName: CHANGING, decision: 'deny', priority: 800 }));
@@ -37,7 +36,7 @@ export function geminiRules({ permission, tools }: RunOptions): string {
     if (names.length > 0) rules.push(rule({ toolName: names, ...ALLOW, priority: 700 }));
     rules.push(rule({ toolName: '*', decision: 'deny', priority: 600 }));
   } else if (permission === 'edit')
-    // Headless, Gemini CLI refuses commands that it would ask about.
+    // In headless mode Gemini CLI refuses commands that it would otherwise ask about.
     rules.push(rule({ toolName: 'run_shell_command', ...ALLOW, priority: 700 }));
   return `${rules.join('\n\n')}\n`;
 }
@@ -46,7 +45,7 @@ const granted = (tools: string[]): string[] => ownTools(tools, 'Gemini CLI', TOO
 
 const ALLOW = { decision: 'allow', allowRedirection: true };
 
-/** JSON and TOML have the same syntax for these values. */
+/** JSON and TOML have the same syntax for these values, so JSON.stringify is enough. */
 const rule = (values: Record<string, unknown>): string =>
   ['[[rule]]', ...Object.entries(values).map(([key, value]) => `${key} = ${JSON.stringify(value)}`)].join(
     '\n',

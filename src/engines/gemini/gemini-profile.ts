@@ -17,7 +17,8 @@ export const GEMINI: CliProfile = {
   usageIsReported: 'at_end',
   variables:
     /^((GEMINI|CLOUDSDK|GOOGLE_(CLOUD|GENAI|GEMINI|VERTEX))_|GOOGLE_(API_KEY|APPLICATION_CREDENTIALS)$)/,
-  // Headless, its own policy denies `ask_user`, which hides any MCP server's tool of that name too.
+  // In headless mode Gemini CLI's own policy denies `ask_user`. That also hides a tool of this name from an MCP
+  // server.
   toolNames: { ask_user: 'ask_person' },
   takesSchema: false,
   newChat: { kind: 'minted', mint: randomUUID },

@@ -11,8 +11,8 @@ import { EDITING } from './gemini-policy.ts';
 type Exit = Parameters<NonNullable<EngineReader['finish']>>[0];
 
 /**
- * Reads `--output-format stream-json`. A success is a `result` whose status is "success", unless an `error` came right
- * before it, which is how a loop or a blocked agent ends.
+ * Reads `--output-format stream-json`. A `result` with status "success" is a success, unless an `error` event came
+ * right before it: Gemini ends loops and blocked agents that way.
  */
 export function geminiReader(): EngineReader {
   const calls = new ToolCalls((name, input) => ({
@@ -22,7 +22,7 @@ export function geminiReader(): EngineReader {
   const speech = new Speech();
   let ok = false;
   let error: string | null = null;
-  /** Output without an event, which says why it could not start. */
+  /** Plain output before the first event, which explains why Gemini CLI could not start. */
   let plain: string | null = null;
 
   function read(line: Fields): EngineEvent[] {
@@ -62,12 +62,12 @@ export function geminiReader(): EngineReader {
     tooLong(beginning) {
       const type = longLineType(beginning);
       if (type === 'tool_use') return speech.restart();
-      // The prompt is also a message, and may be long.
+      // The user's prompt is also printed as a message, and may be long.
       const isPrompt = /"role"\s*:\s*"user"/.test(beginning);
       if ((type === 'message' && !isPrompt) || type === 'unknown') speech.miss();
       return [];
     },
-    // Only the exit code tells the API's status, so failures are reported after the exit.
+    // Only the exit code contains the API's status, so failures are reported after the exit.
     finish: async exit =>
       ok ? [] : [...speech.pause(), ...(await retryIn(exit)), ...(await failure(error ?? plain, exit))],
   };
@@ -90,7 +90,7 @@ function toolEnded(line: Fields, calls: ToolCalls): EngineEvent[] {
   return calls.end(text(line.tool_id), line.status === 'success');
 }
 
-/** Only stderr reports API failures and when the request is repeated. */
+/** Gemini CLI reports API failures and retries only on stderr. */
 async function retryIn(exit: Exit): Promise<EngineEvent[]> {
   const found = /^Attempt \d+ failed:? ([\s\S]*?)\.+ Retrying after (\d+)ms/m.exec(
     lastAttempt((await exit.file('stderr')) ?? ''),
@@ -103,7 +103,7 @@ async function retryIn(exit: Exit): Promise<EngineEvent[]> {
     {
       type: 'note',
       text: `The model's API failed (${message}); retry${waitText(waitMs)}`,
-      // This text is specific to quotas.
+      // Only quota errors have this text.
       retry: {
         code: /suggested retry after/i.test(message) ? 'ENGINE_RATE_LIMITED' : failureKind(message),
         waitMs,
@@ -116,7 +116,7 @@ const lastAttempt = (stderr: string): string => stderr.slice(Math.max(0, stderr.
 
 async function failure(error: string | null, exit: Exit): Promise<EngineEnd[]> {
   const { exitCode } = exit;
-  // A signal needs no explanation. Higher codes are API statuses.
+  // A signal needs no explanation. Higher exit codes are API statuses.
   if (exitCode === null || (exitCode > 128 && exitCode < 144)) return [];
   const [told] = error === null ? await stderrEnd(exit) : [];
   const message =
@@ -126,7 +126,7 @@ async function failure(error: string | null, exit: Exit): Promise<EngineEnd[]> {
   return [{ type: 'end', ok: false, answer: '', error: message, code: kind(message, exitCode) }];
 }
 
-/** A few codes are Gemini's own. For a failed request it is the low byte of the HTTP status. */
+/** A few exit codes are Gemini's own. For a failed request the code is the low byte of the HTTP status. */
 function kind(message: string, exitCode: number | null) {
   if (exitCode === 41) return 'ENGINE_NOT_LOGGED_IN';
   if (exitCode === 42 && /session/i.test(message)) return 'CHAT_UNKNOWN';
@@ -134,7 +134,7 @@ function kind(message: string, exitCode: number | null) {
   return failureKind(message, status);
 }
 
-/** `[API Error: {"error":{"message":"…"}}]` → the API's message. */
+/** Extracts the API's message from `[API Error: {"error":{"message":"…"}}]`. */
 function errorText(message: string | null): string {
   const inner = /^\[API Error: ([\s\S]*?)\](?=\n|$)/.exec(message ?? '')?.[1];
   const error = inner === undefined ? null : fields(fieldsOf(inner)?.error);
@@ -147,7 +147,7 @@ export function usageIn(stats: Fields): EngineEvent[] {
   const input = amount(stats.input_tokens);
   const output = amount(stats.output_tokens);
   const total = amount(stats.total_tokens);
-  if (!total && !input && !output) return []; // all zero: the turn reached no model
+  if (!total && !input && !output) return []; // all zero: the turn did not reach a model
   const all = total !== null && input !== null ? Math.max(total - input, output ?? 0) : output;
   return [
     {
@@ -157,7 +157,7 @@ export function usageIn(stats: Fields): EngineEvent[] {
   ];
 }
 
-/** The model with the most tokens. The requested name may stand for several models. */
+/** The model that used the most tokens, because the requested name may stand for several models. */
 export function modelIn(stats: Fields): EngineEvent[] {
   const used = Object.entries(fields(stats.models))
     .map(([model, figures]) => ({ model, tokens: amount(fields(figures).total_tokens) ?? 0 }))

@@ -5,15 +5,15 @@ import type { CliProfile } from '../cli-profile.ts';
 import { type Fields, fields, fieldsOf, text } from '../json-line.ts';
 import { cloudLogin, filesOf, hostsIn } from '../sandbox-needs.ts';
 
-/** The folder of the user's own Gemini CLI. */
+/** Configuration folder of the user's own Gemini CLI. */
 export const usersFolder = (env: Record<string, string>): string =>
   join(env.GEMINI_CLI_HOME || env.HOME || '/', '.gemini');
 
-/** The settings of one chat's home: quiet, few retries, and Squad as the only MCP server. */
+/** Settings for the home folder of one chat: quiet, few retries, and Squad as the only MCP server. */
 export function geminiSettings(
   env: Record<string, string>,
   endpoint: RunEndpoint | null,
-  isSandboxed = false,
+  hasNoRelay = false,
 ): string {
   const selectedType = authType(env);
   return JSON.stringify({
@@ -21,13 +21,16 @@ export function geminiSettings(
     privacy: { usageStatisticsEnabled: false },
     telemetry: { enabled: false },
     ...(selectedType && { security: { auth: { selectedType } } }),
-    mcpServers: endpoint ? { [SQUAD_SERVER]: { ...serverOf(endpoint, isSandboxed), trust: true } } : {},
+    mcpServers: endpoint ? { [SQUAD_SERVER]: { ...serverOf(endpoint, hasNoRelay), trust: true } } : {},
   });
 }
 
-/** Over HTTP it would not start a new session after a restart of the hub. The relay does, but cannot reach the hub in a sandbox. */
-const serverOf = ({ relay, url, token }: RunEndpoint, isSandboxed: boolean) =>
-  isSandboxed ? { httpUrl: url, headers: { Authorization: `Bearer ${token}` } } : relay;
+/**
+ * Over HTTP Gemini CLI does not open a new MCP session after a restart of the hub. The relay does, but inside a
+ * sandbox or on another machine it cannot reach the hub.
+ */
+const serverOf = ({ relay, url, token }: RunEndpoint, hasNoRelay: boolean) =>
+  hasNoRelay ? { httpUrl: url, headers: { Authorization: `Bearer ${token}` } } : relay;
 
 /** The login method that the user chose, or else the one that the environment implies. */
 function authType(env: Record<string, string>): string | null {
@@ -43,7 +46,7 @@ function usersSettings(env: Record<string, string>): Fields {
   try {
     return fieldsOf(readFileSync(join(usersFolder(env), 'settings.json'), 'utf8')) ?? {};
   } catch {
-    return {}; // missing or not readable
+    return {}; // the file is missing or not readable
   }
 }
 
@@ -57,7 +60,7 @@ const SHARED = [
   'GEMINI.md',
 ];
 
-/** Links instead of copies: a renewed login is renewed for the user too, and no secret is stored twice. */
+/** Links instead of copies, so that a renewed login also reaches the user's CLI, and no secret is stored twice. */
 export function linkLogin(env: Record<string, string>, chatHome: string): void {
   const from = usersFolder(env);
   const to = join(chatHome, '.gemini');
@@ -66,23 +69,25 @@ export function linkLogin(env: Record<string, string>, chatHome: string): void {
     const [target, link] = [join(from, name), join(to, name)];
     if (!existsSync(target) || existsSync(link)) continue;
     mkdirSync(dirname(link), { recursive: true, mode: 0o700 });
-    rmSync(link, { force: true }); // a broken link
+    rmSync(link, { force: true }); // removes a broken link
     symlinkSync(target, link);
   }
 }
 
-/** The chat's folder has links to these files, so they keep their paths. */
+/** The chat's folder contains links to these files, so in the sandbox they keep their paths. */
 export const geminiSandbox: CliProfile['sandbox'] = ({ env }) => {
   const folder = usersFolder(env);
   const isVertex = env.GOOGLE_GENAI_USE_VERTEXAI === 'true' || authType(env) === 'vertex-ai';
   const cloud = cloudLogin(env, { aws: false, google: isVertex });
   return {
     login: [...filesOf(folder, folder, SHARED), ...cloud.login],
+    // Gemini CLI's own sandbox needs Docker, which cannot be reached inside Squad's.
+    drops: ['GEMINI_SANDBOX'],
     hosts: [
       'generativelanguage.googleapis.com',
       'cloudcode-pa.googleapis.com',
-      // Its login is renewed there.
-      'oauth2.googleapis.com',
+      // Hosts that renew and check the login.
+      ...['oauth2.googleapis.com', 'www.googleapis.com'],
       ...hostsIn([env.GOOGLE_GEMINI_BASE_URL, env.GOOGLE_VERTEX_BASE_URL, env.CODE_ASSIST_ENDPOINT]),
       ...cloud.hosts,
     ],

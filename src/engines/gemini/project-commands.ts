@@ -5,12 +5,12 @@ import { readProjectText, readText } from '../read-text.ts';
 import { type Fork, isAsTrusted, twinOf } from '../worktree-twin.ts';
 import { usersFolder } from './gemini-settings.ts';
 
-/** Settings that make Gemini CLI run commands at its start. (MCP servers of the folder are disabled anyway.) */
+/** Settings that make Gemini CLI run commands when it starts. MCP servers in these settings are disabled anyway. */
 const RUNS_COMMANDS = /"(?:discoveryCommand|callCommand|hooks)"\s*:/;
 
 /**
- * Headless, Gemini CLI needs a setting that trusts the folder, and then uses settings that came with the repository. The user
- * decides in Gemini CLI itself whether it may.
+ * In headless mode Gemini CLI needs a setting that trusts the folder, and then applies settings that came with the
+ * repository. Squad refuses those that run commands, unless the user trusted the folder in Gemini CLI itself.
  */
 export function refuseProjectCommands(cwd: string, env: Record<string, string>, fork: Fork = null): void {
   const file = join(cwd, '.gemini', 'settings.json');
@@ -34,7 +34,7 @@ export function refuseProjectCommands(cwd: string, env: Record<string, string>, 
   );
 }
 
-/** The nearest folder with a decision of the user counts. */
+/** The user's decision for the nearest folder counts. */
 function isTrusted(cwd: string, env: Record<string, string>): boolean {
   const levels: Fields = fieldsOf(readText(join(usersFolder(env), 'trustedFolders.json'))) ?? {};
   for (let folder = cwd; ; folder = dirname(folder)) {

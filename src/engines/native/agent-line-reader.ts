@@ -25,7 +25,7 @@ function eventOf(line: AgentLine, prices: ModelSpec['prices']): EngineEvent {
     }
     case 'end': {
       const { at, ...end } = line;
-      // `structured` is printed only once: the line has limited space.
+      // A structured answer is printed only once, because the size of the line is limited.
       return end.structured === undefined ? end : { ...end, answer: JSON.stringify(end.structured) };
     }
     default: {

@@ -2,7 +2,7 @@ import { fillUrl, namesIn, substitute } from '../../core/gateway/variables.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { ModelSpec } from '../../schema/model-spec.ts';
 
-/** Fills in variables only here, so that no record of the run contains their values. */
+/** Replaces variables in the model's settings only here, so that no record of the run contains their values. */
 export const filledModel = (model: ModelSpec, env: Readonly<Record<string, string>>): ModelSpec => ({
   ...model,
   baseUrl: model.baseUrl && filledAddress(model.baseUrl, env),

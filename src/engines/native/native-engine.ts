@@ -19,13 +19,13 @@ import { filledModel, isVariableOf } from './filled-model.ts';
 export interface NativeSurroundings {
   node: string;
   agentScript: string;
-  /** Node's compile cache. Half of the agent's start time is compilation. */
+  /** Folder of Node's compile cache. Compilation takes half of the agent's start time. */
   compileCache: string;
 }
 
 type NativeSpec = Omit<Extract<EngineSpec, { kind: 'native' }>, 'kind'>;
 
-/** High, because an ordinary run is limited by its timeout and budget. */
+/** High limit, because a run's timeout and budget limit it first. */
 const MAX_TURNS = 200;
 
 /** Squad's own agent: a model with the tools of MCP servers and no tools of its own. */
@@ -38,7 +38,7 @@ export function createNativeEngine(
     reader: () => ({ line: agentLineReader(subagent?.model.prices ?? null) }),
     policy: nativePolicy,
     loadsItself: [],
-    // A subagent without servers has no tools.
+    // A subagent without MCP servers has no tools, so it needs no endpoint.
     wantsEndpoint: subagent === null || subagent.servers !== null,
     needsVariable: name => (subagent === null ? needsProviderVariable(name) : isOf(subagent.model, name)),
     takesSchema: true,
@@ -110,7 +110,7 @@ const unknownChat = (chatId: string | null) =>
 
 const NOTHING = 'it has no tools of its own, only those of MCP servers, which Squad holds';
 
-/** Without a shell and file tools there is little to restrict. Squad enforces the budget. */
+/** Squad's own agent has no shell and no file tools, so there is little to restrict. Squad enforces the budget. */
 export function nativePolicy({ permission, tools, outputSchema, effort }: RunOptions): PolicyRule[] {
   return [
     ...(permission === 'full' ? [] : [{ rule: `permission: ${permission}`, ...held(NOTHING) }]),
@@ -120,7 +120,10 @@ export function nativePolicy({ permission, tools, outputSchema, effort }: RunOpt
   ];
 }
 
-/** Without `type`: whether any provider needs the variable. With it: whether it is the provider's address; the key is named elsewhere. */
+/**
+ * Without `type`: whether any provider needs the variable. With `type`: whether the variable is that provider's
+ * address, because the key is configured elsewhere.
+ */
 export function needsProviderVariable(name: string, type?: ModelType): boolean {
   if (type !== undefined) return MODEL_PROVIDERS[type].addressVariables.includes(name);
   return Object.values(MODEL_PROVIDERS).some(({ keyVariables, addressVariables }) =>
@@ -128,7 +131,7 @@ export function needsProviderVariable(name: string, type?: ModelType): boolean {
   );
 }
 
-/** Parses `provider/model` of an ordinary run. */
+/** Parses the model of an ordinary run, in the form `provider/model`. */
 export function orderedModel(
   asked: string | null,
   effort: string | null,

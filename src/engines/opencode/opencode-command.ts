@@ -15,11 +15,11 @@ export async function opencodeCommand(input: TurnInput, { program }: { program: 
     argv: [
       program,
       'run',
-      // Its events omit the cause of some failures.
+      // opencode's events omit the cause of some failures, but its log has it.
       ...['--log-level', 'INFO'],
       ...['--format', 'json'],
       ...['--agent', AGENT],
-      // Without a title, opencode makes a second request to the model for one.
+      // Without a title, opencode asks the model for one in a second request.
       ...(continues && chatId !== null
         ? ['--session', oneArgument('chat id', chatId)]
         : ['--title', `Squad ${input.runId}`]),
@@ -31,19 +31,19 @@ export async function opencodeCommand(input: TurnInput, { program }: { program: 
   };
 }
 
-/** Defines a separate agent, whose permissions override the user's configuration of other agents. */
+/** Name of an agent that Squad defines. Its permissions override the user's configuration of other agents. */
 const AGENT = 'squad';
 
 const QUIET = {
   OPENCODE_DISABLE_AUTOUPDATE: '1',
   OPENCODE_DISABLE_MODELS_FETCH: '1',
   OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
-  // A configuration that came with the repository may run commands.
+  // Project settings are disabled, because a configuration in the repository may run commands.
   OPENCODE_DISABLE_PROJECT_CONFIG: '1',
   OPENCODE_DISABLE_CLAUDE_CODE: '1',
 };
 
-/** Added to the configuration in the user's environment, which may define a provider. */
+/** The configuration is merged into the one in the user's environment, which may define a provider. */
 function config({ env, options, endpoint }: TurnInput): string {
   const permission = opencodePermissions(options);
   return JSON.stringify({
@@ -53,14 +53,14 @@ function config({ env, options, endpoint }: TurnInput): string {
     permission,
     agent: { [AGENT]: { mode: 'primary', description: 'An agent of a squad', permission } },
     mcp: {
-      // The user's own servers are excluded: Squad decides what an agent can reach.
+      // The user's own MCP servers are excluded, because Squad decides what an agent can reach.
       ...Object.fromEntries(usersServers(env).map(name => [name, { enabled: false }])),
       ...(endpoint && { [SQUAD_SERVER]: server(endpoint) }),
     },
   });
 }
 
-/** A call may wait for an agent. The default timeout is a minute. */
+/** A tool call may wait for another agent, and opencode's default timeout is one minute. */
 const CALL_LIMIT_MS = 600_000;
 
 const server = ({ url, token }: RunEndpoint) => ({

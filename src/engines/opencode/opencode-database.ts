@@ -1,8 +1,8 @@
-import { existsSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
 import { offThread } from '../../core/off-thread.ts';
 
-/** Where opencode stores a turn. A chat is identified by its id, or by its title before the id is known. */
+/** Where opencode stores a turn. A chat is identified by its id, or by its title until the id is known. */
 export interface TurnInDatabase {
   path: string;
   chat: string | null;
@@ -14,17 +14,27 @@ export interface RecordedTurn {
   calls: RecordedCall[];
 }
 
-/** A started tool call, as stored by opencode: `{ tool, callID, state: { input, status } }`. */
+/** A started tool call in opencode's database: `{ tool, callID, state: { input, status } }`. */
 export type RecordedCall = Record<string, unknown>;
 
-/** Runs in another thread: an agent can write this file, and a query cannot be interrupted. Throws if the file is unreadable. */
+/**
+ * Runs in another thread, because an agent can write to this database file, and a query cannot be interrupted. Throws
+ * if the file is unreadable.
+ */
 export const recordedTurn = (turn: TurnInDatabase): Promise<RecordedTurn> =>
   offThread('opencode turn', readRecordedTurn, Number.POSITIVE_INFINITY, turn);
 
-/** Calls since the user's last message. An earlier turn that was killed left calls that still count as running. */
+/**
+ * Tool calls since the user's last message. Older calls are excluded: an earlier turn that was killed left calls that
+ * still count as running.
+ */
 export function readRecordedTurn({ path, chat, title }: TurnInDatabase): RecordedTurn {
-  // Killed before it did anything.
-  if (chat === null && !existsSync(path)) return { chat, calls: [] };
+  const files = SUFFIXES.map(suffix => lstatSync(`${path}${suffix}`, { throwIfNoEntry: false }));
+  // opencode was killed before it created the database.
+  if (chat === null && !files[0]) return { chat, calls: [] };
+  // Only regular files are opened. Opening a pipe would block the hub's thread forever, and a link could lead to any
+  // file.
+  if (files.some(file => file && !file.isFile())) throw new Error(`${path} is not a plain file`);
   const database = new BetterSqlite3(path, { readonly: true, fileMustExist: true, timeout: 1_000 });
   try {
     const id = chat ?? database.prepare(CHAT_BY_TITLE).pluck().get(title);
@@ -36,7 +46,10 @@ export function readRecordedTurn({ path, chat, title }: TurnInDatabase): Recorde
   }
 }
 
-/** One answer of a model makes only a few calls. */
+/** Suffixes of the files that SQLite opens together with a database. */
+const SUFFIXES = ['', '-journal', '-wal', '-shm'];
+
+/** Higher than the number of calls in one answer of a model. */
 const MAX_CALLS = 1_000;
 
 const CHAT_BY_TITLE = 'SELECT id FROM session WHERE title = ? ORDER BY time_created DESC LIMIT 1';

@@ -6,7 +6,7 @@ import { readLog } from './opencode-log.ts';
 
 type Exit = Parameters<NonNullable<EngineReader['finish']>>[0];
 
-/** The failure from the `error` event, or from the log if the event only refers to it. */
+/** Failure from the `error` event, or from the log if the event only refers to it. */
 export async function apiFailure(error: Fields, exit: Exit): Promise<EngineEnd> {
   const data = fields(error.data);
   const said =
@@ -21,13 +21,16 @@ export async function apiFailure(error: Fields, exit: Exit): Promise<EngineEnd> 
   return failed(message, failureKind(message, number(data.statusCode) ?? undefined));
 }
 
-/** `… ref=err_1 error="ProviderModelNotFoundError: Model not found: x/y." cause=…` → the message. */
+/** Extracts the message from `… ref=err_1 error="ProviderModelNotFoundError: Model not found: x/y." cause=…`. */
 function causeIn(log: string, ref: string): string | null {
   const line = log.split('\n').findLast(line => line.includes('message=failed') && line.includes(ref));
   return /error="(?:\w+Error: )?((?:[^"\\]|\\.)+)"/.exec(line ?? '')?.[1] ?? null;
 }
 
-/** opencode may end before it has logged the cause. Most often it is the model. */
+/**
+ * opencode may exit before it has logged the cause of an error. The most frequent cause is the model, so the message
+ * names the model.
+ */
 async function withModel(said: string, exit: Exit): Promise<string> {
   const model = /"--model=([^"]+)"/.exec((await exit.file('command.json')) ?? '')?.[1];
   return model === undefined
@@ -37,7 +40,7 @@ async function withModel(said: string, exit: Exit): Promise<string> {
 
 export const wasKilled = ({ exitCode }: Exit): boolean => exitCode === null || exitCode > 128;
 
-/** A turn that reported no error but did not finish. */
+/** Failure of a turn that reported no error but did not finish. */
 export async function unfinished(reason: string | null, exit: Exit): Promise<EngineEnd[]> {
   if (wasKilled(exit)) return []; // a signal needs no explanation
   const [told] = reason === null ? await stderrEnd(exit) : [];

@@ -5,16 +5,16 @@ import { failureKind } from '../failure-kind.ts';
 
 type Exit = Parameters<NonNullable<EngineReader['finish']>>[0];
 
-/** File of a turn with the paths of opencode's log and database. */
+/** File in a turn's folder with the paths of opencode's log and database. */
 export const DATA_PATH_FILE = 'opencode-data-path';
 
 export const dataPath = (env: Record<string, string>): string =>
   join(env.XDG_DATA_HOME || join(env.HOME || '/', '.local', 'share'), 'opencode');
 
-/** All of a user's opencode processes write into one log. */
+/** Limit for reading the log. All of a user's opencode processes write into the same file. */
 const MAX_LOG_BYTES = 256 * 1024;
 
-/** The end of the log. Empty if there is none: the log only adds to the events. */
+/** Last part of opencode's log. Empty if there is none, because the log only supplements the events. */
 export async function readLog(exit: Exit): Promise<string> {
   const folder = await exit.file(DATA_PATH_FILE);
   if (folder === null) return '';
@@ -24,7 +24,10 @@ export async function readLog(exit: Exit): Promise<string> {
   );
 }
 
-/** opencode repeats a failed request without an event. Nothing if it was repeated since. */
+/**
+ * The last failed request. opencode repeats failed requests without an event. Empty if the request was repeated
+ * since.
+ */
 export function failedRequest(log: string, chat: string): EngineEvent[] {
   const last = log
     .split('\n')
@@ -39,7 +42,7 @@ export function failedRequest(log: string, chat: string): EngineEvent[] {
   return [{ type: 'note', text, retry: { code: failureKind(said), waitMs: null } }];
 }
 
-/** `key=value` or `key="a value"`. */
+/** Reads a field from `key=value` or `key="a value"`. */
 function fieldIn(line: string, key: string): string | null {
   const found = new RegExp(`(?:^|\\s)${key.replace('.', '\\.')}=(?:"((?:[^"\\\\]|\\\\.)*)"|(\\S+))`).exec(
     line,

@@ -3,7 +3,7 @@ import type { PolicyRule, RunOptions } from '../../schema/run.ts';
 import { ownTools, type ToolTable } from '../own-tools.ts';
 import { advisory, held, policyRules } from '../policy-rules.ts';
 
-/** Names of permissions, not tools: `edit` covers every tool that changes a file. */
+/** These are opencode's names of permissions, not of tools: `edit` covers every tool that changes a file. */
 const TOOLS: ToolTable = {
   Bash: ['bash'],
   Read: ['read', 'list'],
@@ -20,12 +20,16 @@ const TOOLS: ToolTable = {
 };
 
 const ALL_TOOLS = [...new Set(Object.values(TOOLS).flat()), 'lsp'];
-/** A sub-agent may have its own permissions in the user's configuration. */
+/**
+ * Permissions with which an agent can change files. `task` is one, because a sub-agent may have its own permissions
+ * in the user's configuration.
+ */
 const CHANGING = ['edit', 'bash', 'task'];
 
 /**
- * Everything is allowed or denied. Headless, opencode answers a permission question with no and ends the turn silently.
- * Every permission is listed by name, because a name in the user's configuration overrides a general rule of ours.
+ * Every permission is either allowed or denied: in headless mode opencode answers a permission question with no and
+ * ends the turn silently. Every permission is listed by name, because a name in the user's configuration overrides a
+ * general rule of Squad.
  */
 export function opencodePermissions({ permission, tools }: RunOptions): Record<string, 'allow' | 'deny'> {
   const granted = new Set(tools === null ? ALL_TOOLS : ownTools(tools, 'opencode', TOOLS));
@@ -39,7 +43,7 @@ export function opencodePermissions({ permission, tools }: RunOptions): Record<s
     question: 'deny',
     plan_enter: 'deny',
     plan_exit: 'deny',
-    // Last, because the last matching rule counts.
+    // This rule comes last, because the last matching rule counts.
     [`${SQUAD_SERVER}_*`]: 'allow',
   };
 }

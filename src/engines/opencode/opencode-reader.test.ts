@@ -1,4 +1,5 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
@@ -200,9 +201,14 @@ describe('how a turn of opencode ends', () => {
       expect(await killed(parts, [], ['opencode', '--title', 'Squad run_2'])).toEqual([]);
     });
 
-    it('says that it cannot know when the database cannot be read', async () => {
+    it.each<[string, (database: string) => void]>([
+      ['is damaged', database => writeFileSync(database, 'no database'.repeat(500))],
+      ['is a pipe', database => pipeAt(database)],
+      ['has a pipe as journal', database => pipeAt(`${database}-journal`)],
+      ['is a link', database => linkTo(`${database}.other`, database)],
+    ])('says that it cannot know when the database %s', async (_, spoil) => {
       const files = recorded([]);
-      writeFileSync(join(files['opencode-data-path'], 'opencode.db'), 'no database'.repeat(500));
+      spoil(join(files['opencode-data-path'], 'opencode.db'));
       expect((await readTurn(opencodeReader(), [start], 143, files)).events).toContainEqual({
         type: 'note',
         text: expect.stringContaining('are not counted'),
@@ -282,4 +288,14 @@ function recorded(parts: Part[], log: string[] = []): { 'opencode-data-path': st
     part.run(String(at), `${chat} ${turn} assistant`, chat, at, JSON.stringify(data));
   database.close();
   return { 'opencode-data-path': folder };
+}
+
+function pipeAt(path: string): void {
+  rmSync(path, { force: true });
+  execFileSync('mkfifo', [path]);
+}
+
+function linkTo(target: string, path: string): void {
+  renameSync(path, target);
+  symlinkSync(target, path);
 }

@@ -56,7 +56,10 @@ export function opencodeReader(): EngineReader {
     }
   }
 
-  /** A tool call has an event only at its end. The database has the calls that were still running, and the chat of a turn without output. */
+  /**
+   * Events of tool calls come only when the calls end. opencode's database contains the calls that were still
+   * running, and the chat of a turn without output.
+   */
   async function unreported(exit: Exit): Promise<{ chat: string | null; events: EngineEvent[] }> {
     const folder = await exit.file(DATA_PATH_FILE);
     const given = /"--(session|title)","([^"]+)"/.exec((await exit.file('command.json')) ?? '');
@@ -89,7 +92,7 @@ export function opencodeReader(): EngineReader {
     },
     async finish(exit) {
       if (error) return [await apiFailure(error, exit)];
-      // A signal after the answer does not invalidate it.
+      // A signal after the final answer does not invalidate the answer.
       if (reason === 'stop' && (exit.exitCode === 0 || wasKilled(exit))) return [];
       const { chat: id, events } = await unreported(exit);
       const told = await unfinished(reason, exit);
@@ -102,7 +105,7 @@ export function opencodeReader(): EngineReader {
   };
 }
 
-/** A step ended with "stop", and then another one started. */
+/** End of a turn in which another step started after a step with "stop", and was then killed. */
 const KILLED_LATER: EngineEnd = {
   type: 'end',
   ok: false,
@@ -126,12 +129,12 @@ function toolBegun({ tool, state }: Fields): EngineEvent[] {
   return [{ type: 'tool', name, detail, ...(EDITING.includes(name) && { edits: true }) }];
 }
 
-/** A call is reported once, at its end. */
+/** opencode reports a tool call once, at its end. */
 function toolUsed(part: Fields): EngineEvent[] {
   const name = text(part.tool);
   if (!name) return [];
   const { status, error, metadata } = fields(part.state);
-  // A failed command counts as a successful call there.
+  // opencode counts a failed command as a successful tool call.
   const ok = status === 'completed' && (number(fields(metadata).exit) ?? 0) === 0;
   const denied =
     !ok && /rejected permission|prevents you from using|permission (?:was )?denied/i.test(text(error) ?? '');
@@ -141,7 +144,7 @@ function toolUsed(part: Fields): EngineEvent[] {
 const shortened = (words: string): string =>
   words.length > 500 ? `${words.slice(0, 500).toWellFormed()}…` : words;
 
-/** Each step reports only its own usage. */
+/** Sums up usage, because each step reports only its own. */
 export class StepUsage {
   #total: Usage = { input: null, output: null, cached: null, costUsd: null, costIsEstimated: false };
 

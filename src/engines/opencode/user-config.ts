@@ -19,11 +19,11 @@ export function configuredModel({ env, continues }: Pick<TurnInput, 'env' | 'con
   if (continues) return null;
   const configs = [...usersFiles(env).map(parsed), parse(env.OPENCODE_CONFIG_CONTENT ?? '')];
   const model = configs.map(config => text(fields(config).model)).findLast(name => name !== null) ?? null;
-  // opencode fills in `{env:NAME}` and `{file:PATH}`.
+  // opencode replaces `{env:NAME}` and `{file:PATH}`, so the final model name is unknown here.
   return model?.includes('{') ? null : model;
 }
 
-/** Later files override earlier ones. */
+/** The user's configuration files. Later files override earlier ones. */
 function usersFiles(env: Record<string, string>): string[] {
   const {
     XDG_CONFIG_HOME: moved = '',
@@ -45,31 +45,40 @@ function parsed(file: string): unknown {
   try {
     return parse(readFileSync(file, 'utf8'), [], { allowTrailingComma: true });
   } catch {
-    return null; // missing or not readable, also for opencode
+    return null; // the file is missing or not readable, for opencode as well
   }
 }
 
-/** Hosts of providers, by the name before the slash in a model's name. */
+/** Hosts of providers. The key is the part before the slash in a model's name. */
 const PROVIDER_HOSTS: Record<string, readonly string[]> = {
   opencode: ['opencode.ai'],
-  anthropic: ['api.anthropic.com', 'console.anthropic.com', 'platform.claude.com'],
+  'opencode-go': ['opencode.ai'],
+  anthropic: ['api.anthropic.com'],
   openai: ['api.openai.com', 'chatgpt.com', 'auth.openai.com'],
   google: ['generativelanguage.googleapis.com'],
   'github-copilot': ['*.githubcopilot.com', 'api.github.com'],
   openrouter: ['openrouter.ai'],
   groq: ['api.groq.com'],
   mistral: ['api.mistral.ai'],
-  xai: ['api.x.ai'],
+  xai: ['api.x.ai', 'auth.x.ai'],
   deepseek: ['api.deepseek.com'],
   cerebras: ['api.cerebras.ai'],
   togetherai: ['api.together.xyz'],
   'fireworks-ai': ['api.fireworks.ai'],
   zhipuai: ['open.bigmodel.cn'],
+  'zhipuai-coding-plan': ['open.bigmodel.cn'],
   zai: ['api.z.ai'],
+  'zai-coding-plan': ['api.z.ai'],
   moonshotai: ['api.moonshot.ai'],
+  'moonshotai-cn': ['api.moonshot.cn'],
+  alibaba: ['dashscope-intl.aliyuncs.com'],
+  minimax: ['api.minimax.io'],
 };
 
-/** With a model, only its provider's hosts; and the addresses in the user's configuration. */
+/**
+ * Allows the addresses in the user's configuration and the hosts of providers. If the model is known, only its
+ * provider's hosts are allowed.
+ */
 export const opencodeSandbox: CliProfile['sandbox'] = ({ env, model }) => {
   const home = homeOf(env);
   const provider = model?.split('/')[0] ?? '';

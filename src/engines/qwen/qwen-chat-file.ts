@@ -9,7 +9,7 @@ import { type Fields, fields, fieldsOf, number, text } from '../json-line.ts';
 
 type Exit = Parameters<NonNullable<EngineReader['finish']>>[0];
 
-/** File of a turn with the path of Qwen Code's chats. */
+/** File in a turn's folder with the path of Qwen Code's chats. */
 export const PROJECTS_PATH_FILE = 'qwen-projects-path';
 const MAX_CHAT_BYTES = 256 * 1024;
 
@@ -19,25 +19,25 @@ export const projectsPath = (env: Record<string, string>): string =>
 export const qwenChatMark: Engine['chatMark'] = async ({ chatId, env }) =>
   isUuid(chatId) ? markOf(await chatFiles(projectsPath(env), chatId)) : null;
 
-/** Possible files of the chat. The folder's name is derived from the working folder. */
+/** Possible paths of the chat file. Qwen Code names the folder after the working folder. */
 async function chatFiles(projects: string, chatId: string): Promise<string[]> {
-  const names = await readdir(projects).catch(() => []); // never used
+  const names = await readdir(projects).catch(() => []); // Qwen Code was never used
   return names.map(name => join(projects, name, 'chats', `${chatId}.jsonl`));
 }
 
-/** Qwen Code prints nothing while it waits to repeat a failed request, but its chat file has the failure. */
+/** Qwen Code prints nothing while it waits to repeat a failed request, but it writes the failure to its chat file. */
 export async function failedRequest(chatId: string, exit: Exit): Promise<EngineEvent[]> {
   const projects = await exit.file(PROJECTS_PATH_FILE);
   if (projects === null || !isUuid(chatId)) return [];
   for (const path of await chatFiles(projects, chatId)) {
-    // Empty for a folder without this chat.
+    // Empty if this folder does not contain the chat.
     const page = await readPage(path, -MAX_CHAT_BYTES, MAX_CHAT_BYTES, () => true).catch(() => null);
     if (page?.text) return lastFailure(page.text);
   }
   return [];
 }
 
-/** Failure of the last request; nothing if it was answered. */
+/** Failure of the last request. Empty if the request was answered. */
 function lastFailure(chat: string): EngineEvent[] {
   const requests = chat.split('\n').flatMap(line => {
     const event = fields(fields(fieldsOf(line)?.systemPayload).uiEvent);

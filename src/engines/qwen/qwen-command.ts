@@ -13,16 +13,16 @@ import { type Fork, twinOf } from '../worktree-twin.ts';
 import { PROJECTS_PATH_FILE, projectsPath } from './qwen-chat-file.ts';
 import { qwenPermissions } from './qwen-permissions.ts';
 
-/** The prompt comes on standard input. */
+/** The prompt is passed on standard input. */
 export async function qwenCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { options, endpoint, model } = input;
-  const isSandboxed = options.sandbox.level !== 'off';
+  const hasNoRelay = options.sandbox.level !== 'off' || options.machine !== null;
   refuseProjectCommands(input.cwd, qwenProjectSettings(input.env), input.worktree);
   const argv: Command['argv'] = [program, '--output-format=stream-json', ...qwenPermissions(options)];
-  // Only this server is started: Squad decides what an agent can reach.
+  // Only Squad's MCP server is started, because Squad decides what an agent can reach.
   argv.push(`--allowed-mcp-server-names=${SQUAD_SERVER}`);
   if (endpoint)
-    argv.push(`--mcp-config=${await input.files.write('mcp.json', mcpConfig(endpoint, isSandboxed))}`);
+    argv.push(`--mcp-config=${await input.files.write('mcp.json', mcpConfig(endpoint, hasNoRelay))}`);
   if (model !== null) argv.push(`--model=${partOfArgument('model', model)}`);
   if (options.outputSchema)
     argv.push(
@@ -47,24 +47,25 @@ export async function qwenCommand(input: TurnInput, { program }: { program: stri
 
 const QUIET = {
   QWEN_USAGE_STATISTICS_ENABLED: 'false',
-  // Starts one process instead of two.
+  // Makes Qwen Code start one process instead of two.
   QWEN_CODE_NO_RELAUNCH: '1',
 };
 
-/** The user's own settings override these. */
+/** Default settings, which the user's own settings override. */
 const DEFAULTS = {
   general: { enableAutoUpdate: false },
   // Disables an extra agent after each turn, which costs tokens and writes files.
   memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false },
-  // By default it retries for an hour with minutes in between. It always makes seven tries within about 80 seconds.
+  // By default Qwen Code retries for an hour with minutes in between. Even with 0 it makes seven attempts within
+  // about 80 seconds.
   model: { generationConfig: { maxRetries: 0 } },
-  // Otherwise the model has to search for Squad's tools first.
+  // With tool search the model would have to search for Squad's tools first.
   tools: { toolSearch: { enabled: false } },
 };
 
-/** The relay survives a restart of the hub, but cannot reach the hub in a sandbox. */
-function mcpConfig({ relay, url, token }: RunEndpoint, isSandboxed: boolean): string {
-  const server = isSandboxed ? { httpUrl: url, headers: { Authorization: `Bearer ${token}` } } : relay;
+/** The relay survives a restart of the hub, but inside a sandbox or on another machine it cannot reach the hub. */
+function mcpConfig({ relay, url, token }: RunEndpoint, hasNoRelay: boolean): string {
+  const server = hasNoRelay ? { httpUrl: url, headers: { Authorization: `Bearer ${token}` } } : relay;
   return JSON.stringify({ mcpServers: { [SQUAD_SERVER]: { ...server, trust: true } } });
 }
 
@@ -79,11 +80,12 @@ export const qwenSandbox: CliProfile['sandbox'] = ({ env }) => {
       'trustedFolders.json',
       'QWEN.md',
     ]),
-    drops: ['QWEN_HOME', 'QWEN_RUNTIME_DIR'],
+    drops: ['QWEN_HOME', 'QWEN_RUNTIME_DIR', 'QWEN_SANDBOX'],
     hosts: [
-      ...['dashscope.aliyuncs.com', 'dashscope-intl.aliyuncs.com', 'coding.dashscope.aliyuncs.com'],
-      // Its login is renewed there.
-      ...['chat.qwen.ai', 'portal.qwen.ai'],
+      ...['dashscope.aliyuncs.com', 'dashscope-intl.aliyuncs.com', 'dashscope-us.aliyuncs.com'],
+      ...['*.dashscope.aliyuncs.com', '*.maas.aliyuncs.com'],
+      // Host that renews the login.
+      'chat.qwen.ai',
       ...(env.OPENAI_API_KEY && !env.OPENAI_BASE_URL ? ['api.openai.com'] : []),
       ...hostsIn([
         ...[env.OPENAI_BASE_URL, env.ANTHROPIC_BASE_URL, env.GEMINI_BASE_URL, env.DASHSCOPE_BASE_URL],
@@ -105,8 +107,9 @@ export function qwenProjectSettings(env: Record<string, string>): ProjectSetting
 }
 
 /**
- * The user's trusted folders, plus the run's work tree if its checkout is trusted. For users with folder trust enabled, Qwen Code could
- * not ask about the work tree, and would have neither a shell nor Squad's tools. Null if there is nothing to add.
+ * The user's trusted folders, plus the run's work tree if the checkout that it was forked from is trusted. With
+ * folder trust enabled, Qwen Code would otherwise have neither a shell nor Squad's tools, because it cannot ask about
+ * the work tree. Null if there is nothing to add.
  */
 export function trustWithFork(cwd: string, env: Record<string, string>, fork: Fork): string | null {
   const twin = twinOf(cwd, fork);

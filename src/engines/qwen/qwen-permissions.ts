@@ -23,13 +23,13 @@ const TABLE: ToolTable = {
 const SHELL = 'run_shell_command';
 const LOOKING = ['read_file', 'glob', 'grep_search', 'list_directory'];
 
-/** Tools outside the tool list: present unless excluded. */
+/** Tools that the tool list does not control. Qwen Code has them unless they are excluded. */
 const BEYOND = ['agent', 'skill', 'enter_worktree', 'exit_worktree', 'record_artifact', 'send_message'];
 
 export function qwenPermissions({ permission, tools }: Asked): string[] {
   const flags = [`--approval-mode=${MODES[permission]}`];
   const only = toolSet({ permission, tools });
-  // An empty list would have no effect.
+  // Qwen Code would ignore an empty list.
   if (only) {
     flags.push(`--core-tools=${partOfArgument('tools', only.join(',') || 'none')}`);
     flags.push(`--exclude-tools=${BEYOND.filter(name => !only.includes(name)).join(',')}`);
@@ -38,7 +38,7 @@ export function qwenPermissions({ permission, tools }: Asked): string[] {
   return flags;
 }
 
-/** Nobody can be asked, so Qwen Code refuses what the mode would ask about. */
+/** In a run nobody can be asked, so Qwen Code refuses everything that its mode would ask about. */
 const MODES = { read: 'default', edit: 'auto-edit', full: 'yolo' } as const;
 
 function toolSet({ permission, tools }: Asked): string[] | null {

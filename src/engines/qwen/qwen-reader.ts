@@ -8,7 +8,7 @@ export const qwenReader = (): EngineReader =>
   streamJsonReader({
     editing: ['edit', 'write_file', 'notebook_edit'],
     messageTokens: tokens,
-    // It gives up by itself if the answer does not match.
+    // Qwen Code itself ends the turn if the answer does not match the schema.
     ownFailure: message => (message.includes('--json-schema') ? 'OUTPUT_MISMATCH' : null),
     unfinished: failedRequest,
     isOwnText: text => /^\[API Error: [\s\S]*\]\s*$/.test(text.trimStart()),

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { createReadStream, existsSync, readFileSync } from 'node:fs';
-import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,10 +11,11 @@ type Body = EventLine extends infer E ? (E extends { at: number } ? Omit<E, 'at'
 
 const emit = (body: Body) => process.stdout.write(`${JSON.stringify({ at: Date.now(), ...body })}\n`);
 
-// zod takes longer to load than most scripts to run: whatever needs it is imported where it is used.
+// Modules that need zod are imported where they are used, because zod takes longer to load than most scripts take to
+// run.
 class Failed extends Error {}
 
-/** Runs the script in the prompt. Always prints an end event, except after a crash. */
+/** Runs the script in the prompt. Always prints an end event, except when it crashes. */
 export async function scriptedAgent(
   prompt: string,
   env: NodeJS.ProcessEnv,
@@ -40,14 +41,17 @@ export async function scriptedAgent(
   }
 }
 
-/** Without a script: prints what it was given. */
+/** Steps for a prompt without a script: print the input. */
 function unscripted(prompt: string, env: NodeJS.ProcessEnv): Step[] {
   const role = env.SQUAD_SCRIPTED_ROLE ? `Role ${env.SQUAD_SCRIPTED_ROLE}` : 'No role';
   const words = `Scripted agent, no model was called. ${role}, a prompt of ${Buffer.byteLength(prompt)} bytes, folder ${process.cwd()}.`;
   return [{ verb: 'say', rest: words, body: '' }];
 }
 
-/** Includes the steps of `follow` files. A file is read when it is reached, because an earlier step may write it. */
+/**
+ * Yields all steps, including those of `follow` files. A file is read when its step is reached, because an earlier
+ * step may write it.
+ */
 async function* inOrder(steps: Step[], depth = 0): AsyncGenerator<Step> {
   if (depth > MAX_DEPTH) throw new Failed(`Scripts follow each other more than ${MAX_DEPTH} deep`);
   for (const step of steps)
@@ -120,7 +124,7 @@ async function shell(command: string, mustSucceed: boolean, said: string[]): Pro
   if (code !== 0 && mustSucceed) throw new Failed(`"${command}" failed with exit code ${code}`);
 }
 
-/** A refusal is an ordinary answer. The script ends only if Squad cannot be reached. */
+/** A refusal by Squad is an ordinary answer. The script ends only if Squad cannot be reached. */
 async function call(words: string, said: string[], env: NodeJS.ProcessEnv): Promise<void> {
   const { tool, args } = toolCall(words);
   emit({ type: 'tool', name: tool, detail: words.slice(tool.length).trim() });
@@ -154,21 +158,24 @@ async function awaitFile(path: string): Promise<void> {
     if (performance.now() > until) throw new Failed(`${path} did not appear within a minute`);
 }
 
-/** The chat's prompts, the newest last. */
+/** Stores the prompts of a chat, newest last. */
 async function rememberChat(file: string | undefined, prompt: string, continues: boolean): Promise<string[]> {
   if (!file) return [prompt];
   if (continues && !existsSync(file)) throw new Failed('This chat is not known to the scripted engine');
   const prompts: string[] = existsSync(file) ? JSON.parse(await readFile(file, 'utf8')) : [];
   prompts.push(prompt);
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  await writeFile(file, JSON.stringify(prompts), { mode: 0o600 });
+  // Renamed into place, because this process can be killed while it writes.
+  const draft = `${file}.${process.pid}.tmp`;
+  await writeFile(draft, JSON.stringify(prompts), { mode: 0o600 });
+  await rename(draft, file);
   if (prompts.length > 1) emit({ type: 'text', text: `Turn ${prompts.length} of this chat.` });
   return prompts;
 }
 
 export const promptFromStdin = () => readFileSync(0, 'utf8');
 
-/** Prints about `bytes` of event lines, as fast as they are read. */
+/** Prints about `bytes` of event lines, as fast as the reader takes them. */
 export async function flood(bytes: number): Promise<void> {
   const line = `${JSON.stringify({ at: Date.now(), type: 'text', text: 'flood '.repeat(160).trim() })}\n`;
   const chunk = line.repeat(64);
@@ -198,7 +205,7 @@ function timeOf(line: string): number | null {
     const { at } = JSON.parse(line);
     return typeof at === 'number' ? at : null;
   } catch {
-    return null; // plain output: printed at once
+    return null; // plain output is printed without delay
   }
 }
 

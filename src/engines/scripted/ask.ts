@@ -16,7 +16,7 @@ export function questionIn(words: string): { question: string; choices?: string[
   return { question, ...(choices.length > 0 && { choices }) };
 }
 
-/** Asks the user and waits for the answer. After a restart of the hub it asks again. */
+/** Asks the user and waits for the answer. If the hub restarts meanwhile, it asks again. */
 export async function ask(env: NodeJS.ProcessEnv, words: string): Promise<Answer> {
   let args: Record<string, unknown> = questionIn(words);
   for (let until = performance.now() + HUB_TIMEOUT_MS; ; ) {

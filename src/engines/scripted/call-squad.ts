@@ -27,7 +27,7 @@ export async function callSquad(
   const body = await response.text();
   const { result, error } = Reply.safeParse(lastMessage(body)).data ?? {};
   if (result) return { ok: !result.isError, text: result.content.map(({ text = '' }) => text).join('\n') };
-  // Another hub may follow one that stops.
+  // A hub that answers 503 is stopping, and a new hub may follow.
   if (response.status === 503) throw new Error(`Squad cannot be called: ${error?.message ?? body.trim()}`);
   return { ok: false, text: error?.message ?? `HTTP ${response.status}: ${body.trim().slice(0, 500)}` };
 }

@@ -36,7 +36,7 @@ export const EventLine = z.discriminatedUnion('type', [
 ]);
 export type EventLine = z.infer<typeof EventLine>;
 
-/** Other lines are plain output and have no events. */
+/** Parses a line. A line that is not an event is plain output and yields no events. */
 export function parseEventLine(line: string): EngineEvent[] {
   if (!line.startsWith('{')) return [];
   let json: unknown;
@@ -45,7 +45,7 @@ export function parseEventLine(line: string): EngineEvent[] {
   } catch {
     return [];
   }
-  // Most lines are text, and checking those with the schema takes as long as parsing them.
+  // Fast path: most lines are text, and validating them with the schema takes as long as parsing them.
   const { at, type, text } = json as Partial<Record<string, unknown>>;
   if (type === 'text' && typeof text === 'string' && Number.isFinite(at)) {
     const said = { at, type, text } as const;

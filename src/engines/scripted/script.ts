@@ -1,6 +1,9 @@
 import { SquadError } from '../../schema/error.ts';
 
-/** Verbs of a script. Each takes the rest of its line. Lines that start with `|` add text to the verb above. */
+/**
+ * Verbs of a script. The argument of a verb is the rest of its line. Lines that start with `|` add text to the verb
+ * above.
+ */
 const VERBS = {
   say: 'words to the reader',
   report: 'the final answer (otherwise: everything said)',
@@ -29,13 +32,13 @@ export type Verb = keyof typeof VERBS;
 
 export interface Step {
   verb: Verb;
-  /** The rest of the line. */
+  /** The rest of the line after the verb. */
   rest: string;
-  /** The `|` lines below it, joined. */
+  /** The lines starting with `|` below the verb, joined. */
   body: string;
 }
 
-/** Checks of the rest of the line, done before the agent starts. */
+/** Checks of the text after each verb, done before the agent starts. */
 const NEEDS: Partial<Record<Verb, (rest: string) => string | null>> = {
   sleep: asQuantity,
   flood: asQuantity,
@@ -54,12 +57,15 @@ const NEEDS: Partial<Record<Verb, (rest: string) => string | null>> = {
 const OPENING = /^```script(?: turn \d+)?[ \t]*$/gm;
 const FENCE = /^```script(?: turn (\d+))?[ \t]*\r?\n([\s\S]*?)^```[ \t]*$/gm;
 
-/** Steps of the last ```script block of a prompt (the task comes after the role); null if there is none. */
+/**
+ * Steps of the last ```script block of a prompt. The last one counts, because the task comes after the role. Null if
+ * there is none.
+ */
 export const scriptIn = (prompt: string): Step[] | null => lastBlock(prompt, undefined);
 
 /**
- * Steps of the newest turn of a chat: a ```script turn N block of any prompt for that turn, or else the plain
- * block of the newest prompt.
+ * Steps of the newest turn of a chat. At turn N, a block ```script turn N in any prompt of the chat is used. If there
+ * is none, the plain block of the newest prompt is used.
  */
 export function scriptForTurn(prompts: readonly string[]): Step[] | null {
   const turn = String(prompts.length);
@@ -112,7 +118,7 @@ const UNITS: Record<string, number> = {
   b: 1,
 };
 
-/** `3s` in milliseconds, `10MB` in bytes. */
+/** Parses a quantity: `3s` to milliseconds, `10MB` to bytes. */
 export function quantity(text: string): number {
   const [, amount, unit] = /^([\d.]+)\s*([a-z]*)$/i.exec(text.trim()) ?? [];
   const factor = UNITS[(unit || 'ms').toLowerCase()];

@@ -13,7 +13,10 @@ export interface ScriptedEngineOptions {
   agentScript: string;
 }
 
-/** An agent that follows a script instead of a model, for demos, dry runs and tests. Its answers say so. */
+/**
+ * An agent that follows a script instead of a model, for demos, dry runs and tests. Its answers say that no model was
+ * involved.
+ */
 export function createScriptedEngine({ node, agentScript }: ScriptedEngineOptions): Engine {
   return {
     id: 'scripted',
@@ -34,7 +37,9 @@ export function createScriptedEngine({ node, agentScript }: ScriptedEngineOption
     async command(input) {
       scriptIn(input.prompt); // throws for an invalid script
       const chat = join(input.files.chatFolder, 'prompts.json');
-      if (input.continues && !existsSync(chat)) throw unknownChat(input.chatId);
+      // The chat of a run on another machine is stored there, so it cannot be checked here.
+      if (input.continues && input.options.machine === null && !existsSync(chat))
+        throw unknownChat(input.chatId);
       return {
         argv: [node, agentScript, ...(input.continues ? ['--continue'] : [])],
         stdin: input.promptFile,
@@ -52,7 +57,7 @@ export function createScriptedEngine({ node, agentScript }: ScriptedEngineOption
   };
 }
 
-/** Nothing restricts a script. */
+/** Nothing restricts what a script does. */
 function scriptedPolicy({ permission, tools }: RunOptions): PolicyRule[] {
   const note = 'the scripted engine follows its script';
   return [

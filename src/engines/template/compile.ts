@@ -12,10 +12,10 @@ export interface Rendered {
 }
 
 /**
- * Runs a template. Eta parses its syntax, but we generate the code, so that a value never becomes text: it stays
- * a separate piece, and no raw output, include or layout can bypass that.
+ * Runs a template. Eta parses the syntax, but Squad generates the code. A value stays a separate piece and never
+ * becomes text of the command, and no raw output, include or layout can bypass that.
  */
-export function runTemplate(template: string, values: TemplateValues): Rendered {
+export function runTemplate(template: string, values: TemplateValues, attempts = MAX_ATTEMPTS): Rendered {
   if (template.includes('\0')) throw invalid('holds a NUL character', null);
   if (endless?.template === template && performance.now() < endless.until) throw endless.refusal;
   const program = generate(parse(template));
@@ -41,6 +41,8 @@ export function runTemplate(template: string, values: TemplateValues): Rendered 
     });
     run(scope.names, (text: string) => pieces.push(text), start, value);
   } catch (thrown) {
+    if (thrown instanceof RanTooLong && thrown.wasPaused && attempts > 1)
+      return runTemplate(template, values, attempts - 1);
     const refusal = explain(thrown, program.lines);
     if (thrown instanceof RanTooLong)
       endless = { template, refusal, until: performance.now() + ENDLESS_REST_MS };
@@ -49,11 +51,17 @@ export function runTemplate(template: string, values: TemplateValues): Rendered 
   return { pieces, uses };
 }
 
-/** Templates that timed out. Every member of a squad runs the template, and the others need not wait for it again. */
+/** On a busy machine the system may suspend the hub for longer than a template may run. */
+const MAX_ATTEMPTS = 3;
+
+/**
+ * How long a template that timed out is refused without another attempt. Every member of a squad runs the same
+ * template, and should not wait for the timeout again.
+ */
 const ENDLESS_REST_MS = 10_000;
 let endless: { template: string; refusal: SquadError; until: number } | null = null;
 
-// Random, so that a template cannot refer to it.
+// Random suffix for internal names, so that a template cannot refer to them.
 const SECRET = randomBytes(8).toString('hex');
 const NAMES = `names_${SECRET}`;
 const TEXT = `text_${SECRET}`;
@@ -61,7 +69,7 @@ const START = `start_${SECRET}`;
 const VALUE = `value_${SECRET}`;
 const FILE = `template_${SECRET}`;
 
-// `debug` only makes the parser record line numbers. Eta's own compiler is not used.
+// `debug` only makes Eta's parser record line numbers. Eta's own compiler is not used.
 const eta = new Eta({ autoTrim: false, debug: true });
 type Ast = ReturnType<typeof eta.parse>;
 
@@ -73,13 +81,13 @@ function parse(template: string): Ast {
   }
 }
 
-/** Variables, texts and conditions, which is all that most templates have. Such a template always terminates. */
+/** Templates with only variables, texts and conditions, as most are. Such a template always terminates. */
 const STRAIGHT = new RegExp(
   `\\b(it\\.)?(${VARIABLES.join('|')})\\b|\\bif\\b|\\belse\\b|'[^'\\\\]*'|"[^"\\\\]*"|[!=]==?|[\\s(){};!&|?:]`,
   'g',
 );
 
-/** The generated program, and the template's line for each of its lines. */
+/** The generated program, and for each of its lines the line of the template. */
 function generate(ast: Ast): { code: string; lines: number[]; mayLoop: boolean } {
   const code: string[] = [`with (${NAMES}) {`];
   const lines = [1];
@@ -93,7 +101,7 @@ function generate(ast: Ast): { code: string; lines: number[]; mayLoop: boolean }
   };
   for (const node of ast) {
     if (typeof node === 'string') {
-      // Eta has escaped it for single quotes.
+      // Eta has already escaped this text for single quotes.
       put(`${TEXT}('${node}');`);
       continue;
     }
@@ -160,34 +168,45 @@ function invalid(
 const firstLine = (thrown: unknown) =>
   (isNativeError(thrown) ? thrown.message : String(thrown)).split('\n')[0]!.replace(/[.:]$/, '');
 
-/** A template takes microseconds. One that takes this long does not end, and would block the hub. */
+/** Time limit. A template takes microseconds, so one that takes this long never ends and would block the hub. */
 const MAX_RUN_MS = 250;
 
-export class RanTooLong extends Error {}
+export class RanTooLong extends Error {
+  /** True if this process got less than half of the time limit on a processor. */
+  readonly wasPaused: boolean;
+
+  constructor(cpu: NodeJS.CpuUsage) {
+    super(`ran longer than ${MAX_RUN_MS} ms`);
+    this.wasPaused = (cpu.user + cpu.system) / 1000 < MAX_RUN_MS / 2;
+  }
+}
 
 /**
- * Runs JavaScript that cannot block the hub. It has its own context with its own microtask queue, which is run and stopped
- * together with it. All templates share one context, because creating one costs more than running a template.
+ * Runs JavaScript that cannot block the hub. The code runs in a context with its own microtask queue, so that pending
+ * microtasks are stopped with it. All templates share one context, because creating a context costs more than running
+ * a template.
  */
 export function compileBounded(
   code: string,
   names: string[],
   { filename, mayLoop }: { filename: string; mayLoop: boolean },
 ): (...values: unknown[]) => void {
-  // A timeout needs a thread, which costs ten times as much as the rest.
+  // Code without loops runs without a timeout, because a timeout needs a thread, which costs ten times as much as the
+  // rest.
   if (!mayLoop) return (...values) => void compileFunction(code, names, { filename })(...values);
   room ??= createContext({}, { microtaskMode: 'afterEvaluate' });
   const place = room;
   const run = compileFunction(code, names, { filename, parsingContext: place });
   return (...values) => {
     place.run = () => void run(...values);
+    const before = process.cpuUsage();
     try {
       CALL.runInContext(place, { timeout: MAX_RUN_MS });
     } catch (thrown) {
       if ((thrown as { code?: unknown } | null)?.code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw thrown;
-      // Its pending microtasks would run with the next template.
+      // A new context is needed: pending microtasks of this template would run with the next template.
       room = null;
-      throw new RanTooLong(`ran longer than ${MAX_RUN_MS} ms`);
+      throw new RanTooLong(process.cpuUsage(before));
     } finally {
       place.run = null;
     }

@@ -232,6 +232,22 @@ describe('a wrong template', () => {
     expect(argv('run <%= task %>')).toEqual(['run', 'it']);
   });
 
+  it('is run again if the process was suspended meanwhile', () => {
+    const never = new Int32Array(new SharedArrayBuffer(4));
+    let reads = 0;
+    const values = {
+      get task() {
+        if (reads++ === 0) Atomics.wait(never, 0, 0, 60_000);
+        return 'it';
+      },
+    };
+    const template = '<% for (const part of ["a", "b"]) { %>run <%= it.task + part %> <% } %>';
+    expect(renderCommand(template, Object.setPrototypeOf(values, some)).argv).toEqual([
+      ...['run', 'ita', 'run', 'itb'],
+    ]);
+    expect(reads).toBe(3);
+  });
+
   it('cannot change what Squad itself works with', () => {
     expect(argv('run <% String.prototype.trim = () => "changed" %>')).toEqual(['run']);
     expect(' x '.trim()).toBe('x');

@@ -10,7 +10,10 @@ export interface RenderedCommand {
   uses: Set<VariableName>;
 }
 
-/** Renders a template to an argument list. A value is always one argument or part of one, whatever it contains. */
+/**
+ * Renders a template to an argument list. A value always stays one argument or part of one, whatever characters it
+ * contains.
+ */
 export function renderCommand(template: string, values: TemplateValues): RenderedCommand {
   const { pieces, uses } = runTemplate(template, values);
   const [command, ...rest] = splitCommandLine(pieces);
@@ -24,7 +27,7 @@ export function renderCommand(template: string, values: TemplateValues): Rendere
   return { argv: [argumentOf(command, values), ...rest.map(word => argumentOf(word, values))], uses };
 }
 
-/** Linux's limit for one argument, including its closing NUL. */
+/** Linux's limit for one argument, including the final NUL. */
 const MAX_ARGUMENT_BYTES = 128 * 1024;
 
 function argumentOf(word: Word, values: TemplateValues): string {
@@ -45,7 +48,10 @@ function argumentOf(word: Word, values: TemplateValues): string {
   return text;
 }
 
-/** A value must not be read as an option. Free text gets a newline in front; other values would change their meaning. */
+/**
+ * Keeps a value from being read as an option. Free text gets a newline in front. For other values that would change
+ * the meaning, so they are refused.
+ */
 function guardFlag(word: Word, text: string, values: TemplateValues): string {
   const first = word.find(piece => (typeof piece === 'string' ? piece : piece.text) !== '');
   if (first === undefined || typeof first === 'string' || !first.text.startsWith('-')) return text;
@@ -57,7 +63,7 @@ function guardFlag(word: Word, text: string, values: TemplateValues): string {
   );
 }
 
-/** A caller's text must not choose the program or a part of its name. */
+/** Text of a caller must not choose the program or a part of its name. */
 function checkCommandWord(word: Word, values: TemplateValues): void {
   const given = word.find(piece => typeof piece !== 'string' && comesFrom(piece, CALLER_TEXT, values));
   if (given)
@@ -83,13 +89,16 @@ function checkCommandWord(word: Word, values: TemplateValues): void {
 const FREE_TEXT: VariableName[] = ['prompt', 'task'];
 const CALLER_TEXT: VariableName[] = [...FREE_TEXT, 'chatId'];
 
-/** By the variables that its expression used. A value in a local of the template is recognised by its text. */
+/**
+ * Whether the value comes from one of these variables, by the variables that its expression used. A value in a local
+ * variable of the template is recognised by its text.
+ */
 function comesFrom(value: Interpolated, names: VariableName[], values: TemplateValues): boolean {
   if (value.reads.size > 0) return names.some(name => value.reads.has(name));
   return value.text !== '' && names.some(name => value.text === values[name]);
 }
 
-/** `task || model` uses both. The text shows which one it returned. */
+/** An expression such as `task || model` uses two variables. The text shows which one it returned. */
 function isMixed(value: Interpolated, values: TemplateValues): boolean {
   const others = [...value.reads].some(name => !FREE_TEXT.includes(name));
   return others && !FREE_TEXT.some(name => value.reads.has(name) && value.text === values[name]);

@@ -9,15 +9,16 @@ export class UnknownVariable extends Error {
 }
 
 export interface Scope {
-  /** For `with (…)`: resolves every name that a template uses. */
+  /** Object for `with (…)` that resolves every name in a template. */
   names: object;
   /** Called for each variable that the template uses. */
   onRead: (name: VariableName) => void;
 }
 
 /**
- * Names available to a template: the variables, bare and as `it.x`, its own locals, and some JavaScript globals for
- * text. This detects misspelt names. It is not a sandbox: a template is code that the user trusts.
+ * Names available to a template: Squad's variables (`x` and `it.x`), local variables of the template, and some
+ * JavaScript globals for text. This detects misspelt names. It is not a sandbox: a template is code that the user
+ * trusts.
  */
 export function createScope(values: TemplateValues, hidden: readonly string[]): Scope {
   const locals = new Map<string, unknown>();

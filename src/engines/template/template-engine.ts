@@ -13,14 +13,14 @@ export interface TemplateEngineOptions {
   createChatTemplate: string | null;
   /** Value of the variable `engine`. */
   engineCommand: string;
-  /** For programs that print events in a known format. */
+  /** Reader for programs that print events in a known format. */
   reader: Engine['reader'];
   findExecutable: typeof findExecutable;
 }
 
 /**
- * Any program, started by the user's template. Without a reader its output is plain text, and its exit
- * code decides.
+ * An engine for any program, started by the user's template. Without a reader the output is plain text, and the exit
+ * code decides about success.
  */
 export function createTemplateEngine(options: TemplateEngineOptions): Engine {
   const { runTemplate, createChatTemplate, engineCommand } = options;
@@ -36,7 +36,7 @@ export function createTemplateEngine(options: TemplateEngineOptions): Engine {
     policy: templatePolicy,
     loadsItself: [],
     wantsEndpoint: /\bmcpConfigFile\b/.test(runTemplate),
-    // Only the user knows what the program needs; see `env` of the role.
+    // Only the user knows which variables the program needs, and lists them under `env` in the role.
     needsVariable: () => false,
     takesSchema: false,
     usageIsReported: options.reader ? 'at_end' : 'never',
@@ -70,7 +70,7 @@ export function createTemplateEngine(options: TemplateEngineOptions): Engine {
   };
 }
 
-/** The folders of every word that could be a program: a template may pass one on to a wrapper. */
+/** Folders of all words of the command line that name a program: a template may start the agent through another program, such as `nice`. */
 function programsIn(
   templates: readonly string[],
   engineCommand: string,
@@ -93,14 +93,20 @@ export function templatePolicy({ permission, tools }: RunOptions): PolicyRule[] 
   ];
 }
 
-/** Some programs read standard input as a second prompt, so they get it only if the template passes no prompt. */
+/**
+ * Whether the template already passes the prompt. Some programs read standard input as a second prompt, so they get
+ * the prompt there only if the template does not pass it.
+ */
 function hasPrompt({ uses }: RenderedCommand): boolean {
   return uses.has('prompt') || uses.has('task') || uses.has('promptFile');
 }
 
 const MCP_CONFIG = 'mcp.json';
 
-/** The format that most clients read. The token is in this file, readable only for the user, and in no argument. */
+/**
+ * MCP configuration in the format that most clients read. The token is only in this file, which only the user can
+ * read, and in no argument.
+ */
 const mcpConfig = ({ url, token }: RunEndpoint): string =>
   JSON.stringify({
     mcpServers: { [SQUAD_SERVER]: { type: 'http', url, headers: { Authorization: `Bearer ${token}` } } },
@@ -121,9 +127,11 @@ function valuesOf(input: TurnInput, engineCommand: string): TemplateValues {
 }
 
 function locate(which: string, name: string, input: TurnInput, find: typeof findExecutable): string {
+  // On another machine the program is searched for at the start of the turn.
+  if (input.options.machine !== null) return name;
   const path = input.env.PATH ?? '';
   const isPath = name.includes('/');
-  // An empty PATH means the current folder, where a repository could place a fake agent.
+  // With an empty PATH the system searches the current folder, where a repository could place a fake agent.
   const found = path || isPath ? find(name, { path, cwd: input.cwd }) : ({ status: 'not_found' } as const);
   if (found.status === 'found') return found.path;
   if (found.status === 'not_executable')

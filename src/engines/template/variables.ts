@@ -1,4 +1,4 @@
-/** Variables of a template. All are always defined, but may be empty. */
+/** Variables of a template. All of them are always defined, but some may be empty. */
 export const VARIABLES = [
   'prompt',
   'chatId',
@@ -17,14 +17,14 @@ export type TemplateValues = Record<VariableName, string>;
 export const isVariable = (name: string): name is VariableName =>
   (VARIABLES as readonly string[]).includes(name);
 
-/** A value for an argument. It is never part of the text that is split. */
+/** A value for an argument. It is never part of the text that is split into words. */
 export interface Interpolated {
   text: string;
-  /** The tag that it came from, for messages. */
+  /** The template tag that produced the value, for error messages. */
   tag: string;
-  /** Variables that its expression used. */
+  /** Variables that the tag's expression used. */
   reads: ReadonlySet<VariableName>;
 }
 
-/** Output of a template: its own text, and opaque values. */
+/** Part of a template's output: text of the template itself, or an opaque value. */
 export type Piece = string | Interpolated;

@@ -1,15 +1,18 @@
 import { SquadError } from '../../schema/error.ts';
 import type { Interpolated, Piece } from './variables.ts';
 
-/** One argument: literal text and values, in order. */
+/** An argument of the command: literal text and values, in order. */
 export type Word = Piece[];
 
-/** Splits text by a shell's rules for words and quotes. There is no shell, so syntax that needs one is an error. */
+/**
+ * Splits text by a shell's rules for words and quotes. No shell runs the command, so syntax that needs a shell is an
+ * error.
+ */
 export function splitCommandLine(pieces: readonly Piece[]): Word[] {
   const cells = layOut(pieces);
   const words: Word[] = [];
   let word: Word | null = null;
-  /** The word so far while it is bare text, to recognise `NAME=`. */
+  /** The current word while it is unquoted text, to recognise `NAME=`. */
   let bare: string | null = '';
 
   const add = (piece: Piece, isBare = false) => {
@@ -66,7 +69,7 @@ export function splitCommandLine(pieces: readonly Piece[]): Word[] {
 const SHELL_ONLY = new Set('|;&<>()`$');
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*\+?$/;
 
-/** One character, or one whole value. */
+/** Unit of parsing: one character, or one whole value. */
 interface Cell {
   char: string;
   value: Interpolated | null;
@@ -136,7 +139,7 @@ function blankToLineEnd(cells: Cell[], from: number): boolean {
   return at > from && (at === cells.length || cells[at]!.char === '\n');
 }
 
-/** `$NAME`, `${` or `$(` as a whole; any other character alone. */
+/** Returns `$NAME`, `${` or `$(` as a whole, and any other character alone. */
 function expansionAt(cells: Cell[], at: number): string {
   const text = cells
     .slice(at, at + 40)

@@ -1,4 +1,4 @@
-/** Shared by the tests of all engines: turns to build commands for, and options to build them with. */
+/** Inputs for the contract tests of all engines: turns and options from which commands are built. */
 import type { RunEndpoint, TurnFiles, TurnInput } from '../../core/ports/engine.ts';
 import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
 import { newRunId } from '../../schema/ids.ts';
@@ -15,7 +15,7 @@ export const ENDPOINT: RunEndpoint = {
 
 const SCHEMA = { type: 'object', properties: { verdict: { type: 'string' } }, required: ['verdict'] };
 
-/** Every permission with every kind of list, and each of the other limits asked for or not. */
+/** All combinations of permission, tool list and the other limits. */
 export const ALL_OPTIONS: RunOptions[] = (['read', 'edit', 'full'] as const).flatMap(permission =>
   [null, [], ['Read'], ['Bash', 'Read', 'Glob', 'Grep'], ['Edit', 'Write', 'WebFetch']].flatMap(tools =>
     [null, SCHEMA].flatMap(outputSchema =>
@@ -39,7 +39,7 @@ export interface Rehearsal {
   written: Map<string, string>;
 }
 
-/** A turn of which nothing reaches the disk. */
+/** Input of a turn that keeps written files in memory. */
 export function rehearsal(changes: Partial<TurnInput> = {}): Rehearsal {
   const written = new Map<string, string>();
   const save = (folder: string) => async (name: string, content: string) => {
@@ -63,7 +63,7 @@ export function rehearsal(changes: Partial<TurnInput> = {}): Rehearsal {
     model: null,
     chatId: null,
     continues: false,
-    // As root, Claude Code lets an agent do nothing unless this variable says that it runs in a sandbox.
+    // Claude Code refuses to act as root unless this variable says that it runs in a sandbox.
     env: { PATH: '/usr/bin:/bin', HOME: '/home/u', IS_SANDBOX: '1' },
     options: PLAIN_OPTIONS,
     timeoutMs: 60_000,

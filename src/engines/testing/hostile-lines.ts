@@ -1,6 +1,6 @@
 const WRONG: unknown[] = [null, 7, -1, '', 'text', true, [], [null], {}, { text: 5 }];
 
-/** Damaged variants of each line: cut off, or with one value replaced by one of another type; and lines that no engine prints. */
+/** Returns damaged variants of each line, cut off or with a value of another type, and lines that no engine prints. */
 export function hostileLines(lines: string[]): string[] {
   return [
     ...STRAYS,

@@ -1,6 +1,6 @@
 /** Recorded output of the real CLIs with the scripted model server, and a function that reads it with a reader. */
 import { existsSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import type { EngineEnd, EngineEvent, EngineReader } from '../../core/ports/engine.ts';
 import type { CliId } from '../../schema/engine-spec.ts';
 import { cliProfile, cliProfiles } from '../cli-profiles.ts';
@@ -24,7 +24,7 @@ export const casesOf = (cli: CliId): Record<string, Recorded> =>
   JSON.parse(readFileSync(join(ROOT, cli, 'index.json'), 'utf8')).cases;
 
 export async function read(cli: CliId, name: string, { code, stderr }: Recorded): Promise<EngineEvent[]> {
-  const beside = (file: string) => join(ROOT, cli, `${name}.${file}`);
+  const beside = (file: string) => join(ROOT, cli, `${name}.${basename(file)}`);
   return readLines(cliProfile(cli).reader(), linesOf(cli, name), code ?? 143, stderr, beside);
 }
 

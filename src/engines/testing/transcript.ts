@@ -9,7 +9,7 @@ const FOLDER = join(import.meta.dirname, '../../../test/fixtures/transcripts');
 interface Recorded {
   code: number | null;
   signal: NodeJS.Signals | null;
-  /** Usage that the API of the model counted. */
+  /** Usage that the model's API reported. */
   input: number;
   output: number;
   cached: number;
@@ -22,7 +22,7 @@ export interface ReadTurn {
   usage: Usage | undefined;
 }
 
-/** The lines of a turn of the real CLI, as they were recorded. */
+/** Recorded output lines of a turn of the real CLI. */
 export const linesOf = (cli: string, name: string): string[] =>
   readFileSync(join(FOLDER, cli, `${name}.jsonl`), 'utf8').split('\n');
 
@@ -35,7 +35,7 @@ export function recordOf(cli: string, name: string): Recorded {
   return found;
 }
 
-/** Reads a recorded turn, with its exit code and its stderr, with a reader. */
+/** Reads a recorded turn with a reader, including its exit code and stderr. */
 export function readTranscript(
   reader: EngineReader,
   cli: string,
@@ -62,7 +62,7 @@ export async function readTurn(
   };
 }
 
-/** A file the CLI wrote beside its output, or nothing. */
+/** Returns a recorded file that the CLI wrote in addition to its output. Empty if there is none. */
 export function sideFile(cli: string, name: string): string {
   const path = join(FOLDER, cli, name);
   return existsSync(path) ? readFileSync(path, 'utf8') : '';

@@ -14,7 +14,7 @@ export const ENDPOINT = {
 
 type Given = Partial<Omit<TurnInput, 'options'>> & { options?: Partial<RunOptions> };
 
-/** A turn in folders of its own, with the user's home beside them. */
+/** Temporary folders for one turn, including a home folder of the user. */
 export class TurnPlace implements Disposable {
   readonly folder = mkdtempSync(join(tmpdir(), 'squad-turn-'));
   readonly home = this.#made('home');
@@ -46,7 +46,7 @@ export class TurnPlace implements Disposable {
     };
   }
 
-  /** As when a call is checked before anything is started: nothing is written. */
+  /** Input of a turn that is only checked before the run starts, so nothing is written. */
   rehearsal(given: Given = {}): TurnInput {
     const files = {
       path: (name: string) => `/${name}`,

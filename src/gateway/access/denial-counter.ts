@@ -7,7 +7,7 @@ const MAX_NAMES = 200;
 const OTHER_NAMES = '';
 
 interface Denied {
-  /** Denials since the last report. */
+  /** Number of denials since the last report. */
   again: number;
   report(count: number): void;
 }
@@ -75,6 +75,7 @@ function reportQuietly({ report }: Denied, count: number): void {
   try {
     report(count);
   } catch {
-    // The audit log keeps an entry that it cannot write, and reports the fault to the next caller.
+    // The error is ignored: the audit log keeps an entry that it cannot write, and reports the error to the next
+    // caller.
   }
 }

@@ -40,7 +40,7 @@ function createTextBudget(bytes: number): TextBudget {
   };
 }
 
-/** Cuts at a whole character. */
+/** Cuts a text to this many bytes, at the end of a whole character. */
 function cutTo(text: string, bytes: number): string {
   const encoded = Buffer.from(text);
   let end = bytes;

@@ -98,7 +98,7 @@ export class RunAccess implements GatewayView {
   readonly run: Run;
   readonly #options: RunAccessOptions;
   readonly #servers: RunServers;
-  /** Computed on demand, and kept until a definition or the configuration changes. */
+  /** Definitions that the run may use. Computed on demand, and kept until a definition or the configuration changes. */
   readonly #offers = new Map<OfferKind, Offer>();
   readonly #lastShown = new Map<OfferKind, Definition[]>();
   /** Keys of the notes that the run's result already has. */
@@ -150,7 +150,7 @@ export class RunAccess implements GatewayView {
     if (!this.#isOwn) void this.#warm();
   }
 
-  /** A server's definitions or the pins have changed. */
+  /** Call this when a server's definitions or the pins have changed. */
   invalidate(): void {
     this.#offers.clear();
     this.#noteUnmatched();
@@ -167,7 +167,7 @@ export class RunAccess implements GatewayView {
     this.note(describeServerError(server, error, fault), `${server} ${error}`);
   }
 
-  /** Called when the run has ended. */
+  /** Stops using the servers. Called when the run has ended. */
   release(): void {
     this.#options.onRelease();
     this.#servers.release();
@@ -286,7 +286,7 @@ export class RunAccess implements GatewayView {
     });
   }
 
-  // Lists
+  // Section: lists of tools, prompts and resources.
 
   /** Waits briefly for lists that were never read; a list that arrives later is announced by a change notification. */
   async #waitForLists(isUnknown: (server: RunServer) => boolean): Promise<void> {
@@ -323,8 +323,8 @@ export class RunAccess implements GatewayView {
   }
 
   /**
-   * For a run with its own servers. The message contains every fault, because the agent sees nothing else of a refused
-   * list.
+   * Throws if the run's own servers have faults. The message contains every fault, because the agent sees nothing else
+   * of a refused list.
    */
   #refuseFaultyServers(): void {
     for (const server of this.#servers.list) {
@@ -356,7 +356,7 @@ export class RunAccess implements GatewayView {
     for (const reference of servers.dangling()) this.note(danglingNote(reference, this.run.roleId));
     for (const { server, fault } of servers.disabled) this.noteServerError(server, 'absent', fault);
     for (const server of servers.list) {
-      // Another run may have found the fault before this one.
+      // Another run may have found this fault before.
       const fault = faultOf(server);
       if (fault !== null) this.noteServerError(server.id, 'absent', fault);
       void server.pooled?.warm();
@@ -368,7 +368,7 @@ export class RunAccess implements GatewayView {
       this.note(unmatchedNote(entry, known, this.run.roleId));
   }
 
-  // Text for the agent about a server that is unavailable
+  // Section: text for the agent about a server that is unavailable.
 
   #unavailable(server: string, fault: string, pooled: PooledServer | null = null): UnavailableServer {
     const retryAt = pooled?.upstream.retryAt ?? null;
@@ -396,14 +396,17 @@ export class RunAccess implements GatewayView {
     return new ServerUnavailable(unavailableText(this.#unavailable(id, fault, pooled)));
   }
 
-  /** Only text: structured content would have to match the output schema of the server's tool. */
+  /**
+   * Result of a failed tool call. It contains only text, because structured content would have to match the output
+   * schema of the server's tool.
+   */
   #failedCall(tool: string, error: SquadError): Json {
     const text = JSON.stringify(toolError(error.toShape(), tool, this.run.id));
     return { content: [{ type: 'text', text }], isError: true };
   }
 
-  // Resolving a name. Null: the run has no such thing. A server that is not up yet is waited for first, because its
-  // pinned definitions may have changed. Rejects with ServerUnavailable if the server cannot be started.
+  // Section: resolving a name. Null if the run has no such thing. A server that is not up yet is waited for, because
+  // its pinned definitions may have changed. Rejects with ServerUnavailable if the server cannot be started.
 
   async #find(kind: 'tools' | 'prompts', name: string, signal: AbortSignal): Promise<Callee | null> {
     const found = this.#offer(kind).byName.get(name);
@@ -477,7 +480,7 @@ export class RunAccess implements GatewayView {
     return allowed(this.#servers.holder, 'use', { kind, server: id, name, isApproved: true });
   }
 
-  // Forwarding
+  // Section: forwarding requests.
 
   /** Sends an allowed request to its server, and logs the outcome. Rejects with ForwardedError or ServerUnavailable. */
   async #forward(
@@ -539,7 +542,7 @@ export class RunAccess implements GatewayView {
         try {
           this.#write(entry);
         } catch {
-          // The log keeps the entry, and reports the fault to the next caller.
+          // The error is ignored: the log keeps the entry, and reports the error to the next caller.
         }
       });
       const options = { signal, onProgress: progressListener(server, request) };
@@ -553,7 +556,7 @@ export class RunAccess implements GatewayView {
     }
   }
 
-  // Denials. The run gets the same answer as for something that does not exist.
+  // Section: denials. The run gets the same answer as for something that does not exist.
 
   #deny(kind: RequestKind, asked: string, guess: Guess | null): null {
     const own = guess && this.#ownName(kind, asked, guess);
@@ -563,7 +566,7 @@ export class RunAccess implements GatewayView {
     return null;
   }
 
-  /** Throws when the audit log cannot be written. */
+  /** Writes a denial to the audit log. Throws when the log cannot be written. */
   #writeDenial(asked: string, entry: CallEntry): void {
     const { audit, denials, onDenied } = this.#options;
     audit.check();
@@ -579,7 +582,10 @@ export class RunAccess implements GatewayView {
     );
   }
 
-  /** Null: no such server. A shortened name is compared with the full names it may have been made from. */
+  /**
+   * The server's own name for a requested thing. Null if there is no such server. A shortened name is compared with
+   * the full names that it may stand for.
+   */
   #ownName(kind: RequestKind, asked: string, { server, own }: Guess): string | null {
     if (!this.#servers.isKnown(server)) return null;
     const pins = kind === 'tool' ? this.#servers.of(server)?.pooled?.pins.pins : null;

@@ -37,12 +37,15 @@ const OWN_START_TIMEOUT_MS = 30_000;
 export const ownStartMs = (servers: Pick<OwnServers, 'startTimeouts'> | null, id: string): number =>
   servers?.startTimeouts?.[id] ?? OWN_START_TIMEOUT_MS;
 
-/** One server as one run has it. */
+/** One server of one run. */
 export interface RunServer {
   readonly id: string;
   readonly config: Server;
   readonly grant: ServerGrant;
-  /** Null: the values of its variables are not known yet, or the server cannot be used for the reason in `fault`. */
+  /**
+   * The running server. Null if the values of its variables are not known yet, or if it cannot be used for the reason
+   * in `fault`.
+   */
   readonly pooled: PooledServer | null;
   readonly fault: string | null;
 }
@@ -53,17 +56,17 @@ export interface RunServersOptions {
   roleId: string | null;
   roleMcp: readonly string[];
   roots: Roots;
-  /** True: the servers come from the run's subagent file, not from the workspace. */
+  /** True if the servers come from the run's subagent file, not from the workspace. */
   isOwn: boolean;
-  /** Timeout for the start of a server; absent: the timeout of a request. */
+  /** Timeout for the start of a server (default: the timeout of a request). */
   startMs?(id: string): number;
   pool: Pool;
   variables(): Promise<Readonly<Record<string, string>>>;
   /** Secrets of the agent that its own servers could reveal. */
   secrets?(): Promise<readonly Secret[]>;
-  /** Ids of the workspace's roles; absent: roles are not checked. */
+  /** Ids of the workspace's roles. If absent, roles are not checked. */
   roles?(): Promise<readonly string[]>;
-  /** Loads the confirmed dangling restrictions of a server; absent: none was confirmed. */
+  /** Loads the confirmed dangling restrictions of a server. If absent, none counts as confirmed. */
   confirmed?(server: string): ServerPins;
   /** Reports whether a server can be used with these variables: null if it can, otherwise the reason. */
   onJudged?(server: string, fault: string | null): void;
@@ -73,7 +76,7 @@ export interface RunServersOptions {
 export class RunServers {
   readonly #options: RunServersOptions;
   #variables: Readonly<Record<string, string>> | null = null;
-  /** Why the variables could not be read; null if they could. */
+  /** Why the variables of the run could not be read. Null if they could. */
   #fault: string | null = null;
   #secrets: readonly Secret[] = [];
   #roles: readonly string[] | null = null;
@@ -85,7 +88,7 @@ export class RunServers {
   readonly #confirmedRead = new Set<string>();
   #holder: { known: readonly Known[]; holder: Holder } | null = null;
   #isLive = true;
-  /** In the order of the configuration. */
+  /** Servers of the run, in the order of the configuration. */
   list: readonly RunServer[] = [];
   /** Servers that the configuration gives to the run but defines incorrectly. */
   disabled: readonly { server: string; fault: string }[] = [];
@@ -162,14 +165,14 @@ export class RunServers {
     this.#update();
   }
 
-  /** Resolves when every server is known to be usable or not; never rejects. */
+  /** Resolves when every server is known to be usable or not. Never rejects. */
   async ready(): Promise<void> {
     if (this.isReady) return;
     this.#reading ??= this.#read().finally(() => {
       this.#reading = null;
     });
     await this.#reading;
-    // The configuration may have changed during the await.
+    // The configuration may have changed while this function waited.
     if (!this.isReady) await this.ready();
   }
 
@@ -296,7 +299,7 @@ const missing = (names: readonly string[]): string =>
     : `the variables ${names.join(', ')} are not set`;
 
 /**
- * Why a server cannot be used now; null when it can, or when that is unknown. A server that is being checked keeps its
+ * Why a server cannot be used now. Null when it can, or when that is unknown. A server that is being checked keeps its
  * tools in the lists; a call of such a tool fails with the reason.
  */
 export function faultOf({ pooled, fault }: RunServer): string | null {

@@ -104,7 +104,7 @@ export async function olderFiles(disk: Pick<AuditDisk, 'list'>, folder: string):
 export interface AuditDisk {
   /** Opens for reading and writing. Creates the file and its folder, readable only by the user. */
   open(path: string): Promise<DiskFile>;
-  /** Null: the file does not exist. */
+  /** Size and identity of a file. Null if it does not exist. */
   stat(path: string): Promise<{ size: number; inode: number } | null>;
   /** Empty if the folder does not exist. */
   list(folder: string): Promise<string[]>;
@@ -176,7 +176,7 @@ export async function openFiles(disk: AuditDisk, folder: string): Promise<LogFil
   try {
     return { file, head: await disk.open(headFile(folder)) };
   } catch (thrown) {
-    await file.close().catch(() => {}); // the error is in `thrown`
+    await file.close().catch(() => {}); // only the first error, in `thrown`, is reported
     throw thrown;
   }
 }
@@ -187,7 +187,7 @@ export async function closeFiles({ file, head }: LogFiles): Promise<void> {
 
 /** End of the log as last known to be on disk. Without it, lines removed from the end would go unnoticed. */
 export interface Head extends Link {
-  /** True: the log was closed properly, so no line follows this one. */
+  /** True if the log was closed properly, so that no line follows this one. */
   isLast: boolean;
 }
 
@@ -204,13 +204,16 @@ export async function writeHead(file: DiskFile, head: Head): Promise<void> {
 export const readHead = async (file: DiskFile): Promise<Head | null> =>
   parseHead((await file.read(0, HEAD_LENGTH + 1)).toString());
 
-/** Null: the text is empty, or is not a head that Squad wrote. */
+/** Parses the head of a log. Null if the text is empty, or not a head that Squad wrote. */
 export function parseHead(text: string): Head | null {
   const parts = /^(\d{16}) ([0-9a-f]{64}) (open {2}|closed)\n$/.exec(text);
   return parts && { seq: Number(parts[1]), hash: parts[2]!, isLast: parts[3] === 'closed' };
 }
 
-/** Larger than one write, so that it covers whatever a killed hub left of its last write. */
+/**
+ * Number of bytes to read from the end of a file. It is larger than one write, so it covers an incomplete last write of
+ * a killed hub.
+ */
 const TAIL = 1024 * 1024;
 const NEWLINE = 0x0a;
 
@@ -272,7 +275,7 @@ async function sizeOfWholeLines(file: DiskFile, size: number): Promise<number> {
   return incomplete === TAIL ? size : size - incomplete;
 }
 
-/** Null: the file is empty. */
+/** Last line of the file. Null if the file is empty. */
 async function lastLine(file: DiskFile, size: number): Promise<Link | 'broken' | null> {
   if (size === 0) return null;
   const tail = await file.read(Math.max(0, size - TAIL), Math.min(size, TAIL));

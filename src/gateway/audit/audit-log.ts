@@ -45,16 +45,16 @@ export interface AuditLogOptions {
 interface Queued {
   at: number;
   fields: string;
-  /** True: the entry must survive a power failure, so it is synced with its write. */
+  /** True if the entry must survive a power failure, so that it is synced when it is written. */
   isUrgent: boolean;
 }
 
 type Timer = 'gather' | 'sync' | 'retry';
 
 /**
- * Appends entries as hash-chained lines. One turn at a time opens the log if necessary, writes the queue, and syncs when that is
- * due. Lines stay in memory until they are synced. After a failure they are written again from the last synced position: the same
- * bytes at the same place, so that no line is there twice or in part.
+ * Appends entries as hash-chained lines. Only one write runs at a time: it opens the log if necessary, writes the
+ * queue, and syncs when a sync is due. Lines stay in memory until they are synced. After a failure they are written
+ * again from the last synced position: the same bytes at the same place, so that no line is there twice or in part.
  */
 export class AuditLog implements Audit, AuditTrail {
   readonly #options: AuditLogOptions;
@@ -71,13 +71,13 @@ export class AuditLog implements Audit, AuditTrail {
   #writtenPieces = 0;
   #syncedSize = 0;
   #writtenSize = 0;
-  /** A failed write may have left bytes beyond `#writtenSize`. */
+  /** True if a failed write may have left bytes beyond `#writtenSize`. */
   #mayBeLonger = false;
   /** Chain position after the last chained line, and after the last line known to be on disk. */
   #link: Link = START;
   #synced: Link = START;
   #isUrgent = false;
-  /** The current file was renamed; the next write starts a new one. */
+  /** True if the current file was renamed. The next write starts a new file. */
   #isRotated = false;
   #mayRotate = true;
   #dropped = 0;
@@ -97,7 +97,7 @@ export class AuditLog implements Audit, AuditTrail {
       this.#dropped += 1;
       throw this.#fault ?? auditUnavailable(this.#path, 'the disk is too slow for the number of entries');
     }
-    // Kept even if the log is failing: the entry may be about something that has already happened.
+    // The entry is queued even if the log is failing, because it may be about something that has already happened.
     this.#queue.push(this.#queued(entry));
     this.check();
     this.#after('gather', GATHER_MS, false);
@@ -153,7 +153,7 @@ export class AuditLog implements Audit, AuditTrail {
     this.#succeeded();
   }
 
-  /** Null: no entry waits and no file exists, so no file is created. */
+  /** Opens the files of the log. Null if no entry waits and no file exists, because then no file is created. */
   async #open(): Promise<LogFiles | null> {
     const { folder, warn } = this.#options;
     if (this.#queue.length === 0 && (await this.#disk.stat(this.#path)) === null) return null;
@@ -166,14 +166,14 @@ export class AuditLog implements Audit, AuditTrail {
         await readHead(files.head),
       );
       await writeHead(files.head, { ...link, isLast: false });
-      // Last, so that after a failure before this line the next attempt finds the same state.
+      // This step comes last: if an earlier step fails, the next attempt finds the same state.
       if (size < (await files.file.size())) await files.file.truncate(size);
       this.#syncedSize = this.#writtenSize = size;
       this.#link = this.#synced = link;
       for (const { name } of repairs) warn(`The audit log ${this.#path}: ${name}`);
       this.#queue.unshift(...repairs.map(entry => this.#queued(entry)));
     } catch (thrown) {
-      await closeFiles(files).catch(() => {}); // the caller gets the first error
+      await closeFiles(files).catch(() => {}); // the caller gets only the first error
       throw thrown;
     }
     this.#files = files;
@@ -240,7 +240,8 @@ export class AuditLog implements Audit, AuditTrail {
     try {
       await file.datasync();
     } catch (thrown) {
-      // Written again after a failed sync: the system may have dropped the data, and would not report that twice.
+      // Entries are written again after a failed sync. The system may have dropped the data, and would not report that
+      // twice.
       this.#startOver();
       throw thrown;
     }
@@ -289,7 +290,7 @@ export class AuditLog implements Audit, AuditTrail {
     const files = await openFiles(this.#disk, this.#options.folder);
     if (!this.#isRotated)
       this.#options.warn(`${this.#path} was removed or replaced: logging continues in a new file`);
-    await closeFiles(before).catch(() => {}); // the file is no longer the log
+    await closeFiles(before).catch(() => {}); // the old file is no longer the log, so errors are ignored
     this.#isRotated = false;
     this.#files = files;
     this.#writtenPieces = 0;
@@ -297,7 +298,7 @@ export class AuditLog implements Audit, AuditTrail {
     return files;
   }
 
-  /** The next write starts at the last synced position again. */
+  /** Makes the next write start at the last synced position again. */
   #startOver(): void {
     this.#writtenSize = this.#syncedSize;
     this.#writtenPieces = 0;
@@ -336,7 +337,7 @@ export class AuditLog implements Audit, AuditTrail {
   }
 
   async #close(): Promise<void> {
-    await this.#next(true).catch(() => {}); // reported below
+    await this.#next(true).catch(() => {}); // the error is reported below
     for (const timer of [...this.#timers.keys()]) this.#cancel(timer);
     try {
       if (this.#fault) throw this.#fault;
@@ -351,7 +352,7 @@ export class AuditLog implements Audit, AuditTrail {
     if (this.#timers.has(timer)) return;
     const act = () => {
       this.#timers.delete(timer);
-      this.#next(mustSync).catch(() => {}); // reported by `#failed`
+      this.#next(mustSync).catch(() => {}); // `#failed` reports the error
     };
     this.#timers.set(timer, (this.#options.timers ?? realTimers).after(ms, act));
   }

@@ -24,7 +24,7 @@ const NEWLINE = 0x0a;
 
 interface ReadLine {
   bytes: Buffer;
-  /** False: the file ends before the line is complete. */
+  /** False if the file ends before the line is complete. */
   isWhole: boolean;
 }
 
@@ -117,7 +117,7 @@ export async function readAudit(
   await eachFile(folder, 'newest first', async file => {
     for await (const bytes of linesBackwards(file)) {
       if (!marks.every(mark => bytes.includes(mark))) continue;
-      // Only counted: `verify` reports a line that is not an entry.
+      // An unreadable line is only counted here, because `verify` reports it.
       const record = AuditRecord.safeParse(tryParseJson(bytes.toString())).data;
       if (record) entries.push(record);
       else unreadable += 1;
@@ -145,7 +145,7 @@ export async function verifyAudit(folder: string, written?: Link): Promise<Audit
     for await (const { bytes, isWhole } of linesOf(file)) {
       line += 1;
       if (problem) {
-        // The missing line may be further down.
+        // This line is valid, so the missing line may be further down.
         if (!bytes.toString('latin1', 0, 32).startsWith(`{"seq":${problem.seq},`)) continue;
         problem = { ...problem, ...displaced(problem.seq) };
         return 'done';

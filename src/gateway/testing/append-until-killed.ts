@@ -1,6 +1,6 @@
 import { AuditLog } from '../audit/audit-log.ts';
 
-/** Appends for ever and says which entries are on disk. */
+/** Appends entries until it is killed, and prints which entries are on disk. */
 const folder = process.argv[2]!;
 const log = new AuditLog({
   folder,

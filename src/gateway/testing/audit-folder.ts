@@ -6,7 +6,9 @@ import type { AuditEntry } from '../../core/ports/gateway.ts';
 import type { RunId } from '../../schema/ids.ts';
 import { AuditLog, type AuditLogOptions } from '../audit/audit-log.ts';
 
-/** A place for a log, not made yet; removed with the test. */
+/**
+ * Path for an audit log in a temporary folder. The path does not exist yet, and the folder is removed after the test.
+ */
 export function auditFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'squad-audit-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -41,7 +43,7 @@ export function openLog(
   return Object.assign(log, { warned });
 }
 
-/** A closed log with these entries. */
+/** Writes an audit log with these entries and closes it. */
 export async function writeLog(
   folder: string,
   names: string[],
@@ -55,7 +57,7 @@ export async function writeLog(
   await log.close();
 }
 
-/** Every line of every file, in the order they were written. */
+/** Reads all lines of all files, in the order in which they were written. */
 export function linesIn(folder: string): string[] {
   const first = (file: string) => Number(/\d+/.exec(file)?.[0] ?? Number.POSITIVE_INFINITY);
   return readdirSync(folder)

@@ -1,11 +1,17 @@
 import { type AuditDisk, auditDisk } from '../audit/audit-files.ts';
 
-/** Outcome of a change on the disk: as it should, an error of the system, only half of the bytes taken before one, or as it should but late. */
+/**
+ * Outcome of a disk operation: success, a system error, an error after half of the bytes (`short`), or a late success
+ * (`slow`).
+ */
 export type Fate = 'works' | 'ENOSPC' | 'EIO' | 'EROFS' | 'short' | 'slow';
 
 const SLOW_MS = 25;
 
-/** The real disk, on which the change with this number, counted from 0, meets its fate: writes, syncs, renames, cuts. */
+/**
+ * The real disk with injected faults. `fateOf` gets the number of each write, sync, rename and truncation, counted from
+ * 0, and returns the outcome.
+ */
 export function faultyDisk(fateOf: (change: number) => Fate): {
   disk: AuditDisk;
   changes(): number;

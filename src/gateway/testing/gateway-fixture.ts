@@ -23,9 +23,9 @@ export interface FixtureOptions {
   connect: Connect;
   config: unknown;
   variables?: Record<string, string> | ((run: Run) => Record<string, string>);
-  /** Of runs with servers of their own. */
+  /** Secrets of runs that have their own servers. */
   secrets?: readonly Secret[];
-  /** The configuration was not read before it is asked for. */
+  /** True if the configuration is not loaded before the first request for it. */
   isUnread?: boolean;
   timers?: Timers | undefined;
   time?: VirtualTime;
@@ -33,12 +33,12 @@ export interface FixtureOptions {
   workspace?: string;
   /** Ids of the roles of the workspace. */
   roles?: readonly string[];
-  /** Instead of the one in memory. */
+  /** Audit log to use instead of the one in memory. */
   audit?: Audit | undefined;
   onQuestion?: GatewayOptions['onQuestion'];
 }
 
-/** A gateway with its surroundings in memory. */
+/** A gateway whose files, servers and clock are in memory. */
 export class GatewayFixture implements AsyncDisposable {
   readonly time: VirtualTime;
   readonly audit: AuditEntry[] = [];
@@ -50,9 +50,9 @@ export class GatewayFixture implements AsyncDisposable {
   readonly gateway: Gateway;
   readonly workspace: string;
   variableReads = 0;
-  /** Keeping pins waits for this. */
+  /** Saving pins waits for this promise. */
   pinGate: Promise<void> = Promise.resolve();
-  /** Workspaces whose configuration somebody watches, one entry per watcher. */
+  /** Workspaces whose configuration is being watched, one entry per watcher. */
   readonly keepers: string[] = [];
   #config: McpConfig | null;
   #isRead: boolean;
@@ -197,18 +197,18 @@ export const local = (more: Record<string, unknown> = {}): Record<string, unknow
   ...more,
 });
 
-/** The first text of a tool's result. */
+/** Returns the first text of a tool's result. */
 export function firstText(result: Record<string, unknown> | null): string {
   const [first] = (result?.content ?? []) as { text?: string }[];
   if (first?.text === undefined) throw new Error(`no text in ${JSON.stringify(result)}`);
   return first.text;
 }
 
-/** The error that a call was refused with. */
+/** Returns the error with which a call was refused. */
 export const refusalOf = (
   result: Record<string, unknown> | null,
 ): { code: string; message: string; tool_name: string; instance_id: string } =>
   JSON.parse(firstText(result)).error;
 
-/** A variable as a configuration writes it. */
+/** Returns a variable in the syntax of the configuration. */
 export const variable = (name: string): string => `\${${name}}`;

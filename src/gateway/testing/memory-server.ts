@@ -10,7 +10,7 @@ export interface Asked {
 
 type Answer = (asked: Asked) => Json | Promise<Json>;
 
-/** A server without a process: answers what a test tells it to, over any number of connections. */
+/** An MCP server without a process. A test sets its answers, and it accepts any number of connections. */
 export class MemoryServer {
   name = 'memory';
   tools: Json[] = [{ name: 'echo', description: 'Says it again', inputSchema: { type: 'object' } }];
@@ -18,11 +18,11 @@ export class MemoryServer {
   templates: Json[] = [];
   prompts: Json[] = [];
   capabilities: Json = { tools: {}, resources: {}, prompts: {}, completions: {} };
-  /** Error of the next attempt to connect. */
+  /** Error that the next connection attempt gets. */
   fault: UpstreamFault | null = null;
-  /** Opening waits for this. */
+  /** New connections wait for this promise. */
   gate: Promise<void> = Promise.resolve();
-  /** A list waits for what is here under its method. */
+  /** Promises that list requests wait for, by method. */
   readonly held = new Map<string, Promise<void>>();
   connects = 0;
   readonly requests: ConnectRequest[] = [];
@@ -42,7 +42,7 @@ export class MemoryServer {
     return link;
   }
 
-  /** Ends every connection, as if the process of the server had died. */
+  /** Closes all connections, as if the server's process had died. */
   die(message = 'The process ended with code 1.'): void {
     for (const link of [...this.live]) link.end(new UpstreamFault('exit', message));
   }

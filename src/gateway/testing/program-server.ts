@@ -2,8 +2,9 @@ import { appendFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 /**
- * A server over its streams, a program of its own. `note` writes a line to the file in NOTES before anything else, so that a
- * test can count what was really carried out; then it waits, answers, or dies as its arguments say.
+ * An MCP server over stdio, as a separate program. Each call first appends a line to the file in NOTES, so that a test
+ * can count the calls that were really made. Then the call waits, answers or ends the process, as its arguments
+ * request.
  */
 type Json = Record<string, unknown>;
 

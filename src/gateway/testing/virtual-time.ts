@@ -1,9 +1,9 @@
 import type { Clock, Timers } from '../../base/clock.ts';
 
-/** Time that passes when a test says so. */
+/** A clock that advances only when a test calls `pass`. */
 export class VirtualTime implements Clock, Timers {
   #now = 1_000_000;
-  /** How far somebody has set the wall clock. */
+  /** Milliseconds by which the wall clock was changed. */
   setBy = 0;
   readonly #due = new Set<{ at: number; run: () => void }>();
 
@@ -21,7 +21,7 @@ export class VirtualTime implements Clock, Timers {
     return () => this.#due.delete(timer);
   }
 
-  /** Timers go off one by one, each with all that follows from it before the next. */
+  /** Advances the clock. Timers fire one by one, and all effects of a timer happen before the next timer fires. */
   async pass(ms: number): Promise<void> {
     const end = this.#now + ms;
     await settled();
@@ -37,7 +37,7 @@ export class VirtualTime implements Clock, Timers {
   }
 }
 
-/** Everything that waits for nothing but its turn has had it. */
+/** Waits until all pending promise callbacks have run. */
 export async function settled(): Promise<void> {
   for (let round = 0; round < 5; round++) await new Promise(resolve => setImmediate(resolve));
 }

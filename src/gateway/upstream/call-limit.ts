@@ -1,7 +1,7 @@
 import type { Timers } from '../../base/clock.ts';
 import type { RunId } from '../../schema/ids.ts';
 
-/** No place became free within the timeout. */
+/** Thrown when no place became free within the timeout. */
 export class Busy extends Error {}
 
 interface Waiter {
@@ -16,7 +16,7 @@ interface Line {
 
 export type InFlight = ReturnType<typeof createInFlight>;
 
-/** Limits the calls in flight to one server, in total and per run. Further calls wait in order of arrival. */
+/** Limits concurrent calls to one server, in total and per run. Further calls wait in order of arrival. */
 export function createInFlight(limits: { inAll: number; ofOneRun: number }, timers: Timers) {
   const lines = new Map<RunId, Line>();
   let inside = 0;
@@ -25,8 +25,8 @@ export function createInFlight(limits: { inAll: number; ofOneRun: number }, time
 
   return {
     /**
-     * Undefined: the call may start at once. Rejects with the signal's reason if it aborts first, or with Busy if no
-     * place becomes free in time; after a rejection the caller must not call `leave`.
+     * Waits for a place. Undefined if the call may start at once. Rejects with the signal's reason if it aborts
+     * first, or with Busy if no place becomes free in time. After a rejection the caller must not call `leave`.
      */
     enter(runId: RunId, signal: AbortSignal, timeoutMs: number): Promise<void> | undefined {
       let line = lines.get(runId);

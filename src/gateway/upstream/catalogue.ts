@@ -12,8 +12,8 @@ const MAX_ITEMS = 10_000;
 const MAX_NAME_LENGTH = 100;
 
 /**
- * Reads every page of a list. Gives up on a server that sends pages without end. Null: the server answered a page with
- * an error; the pages before it are discarded, because a partial list says nothing about the rest.
+ * Reads every page of a list. Gives up on a server that sends pages without end. Null if the server answered a page
+ * with an error. The pages before it are then discarded, because a partial list says nothing about the rest.
  */
 export async function listPages(
   link: UpstreamLink,
@@ -64,7 +64,7 @@ export interface RejectedDefinition {
 }
 
 interface Listed {
-  /** Null: the server cannot list this kind now. */
+  /** Definitions that were found. Null if the server cannot list this kind now. */
   found: Definition[] | null;
   rejected: RejectedDefinition[];
 }
@@ -129,7 +129,10 @@ function displayName(raw: unknown, redactor: Redactor): string {
 /** Sorted by code units, so that the order is the same on every machine. */
 export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Work that many callers request: one turn runs and at most one more waits, however many ask for it. */
+/**
+ * Work that many callers request. One execution is in progress and at most one more waits, however many callers request
+ * it.
+ */
 class CoalescedTask {
   readonly #work: () => Promise<void>;
   #running: Promise<void> | null = null;
@@ -164,7 +167,7 @@ export type ListKind = 'tools' | 'resources' | 'prompts';
 
 export interface CatalogueOptions {
   timeoutMs(): number;
-  /** For a server that only one run uses: lists of its other instances have no effect on this run. */
+  /** True for a server that only one run uses. Lists of its other instances have no effect on this run. */
   isAlone: boolean;
   redactor: Redactor;
   onChange(what: ListKind): void;
@@ -185,7 +188,7 @@ export class Catalogue {
   #listedTools: Definition[] | null = null;
   /** Names and hashes of `tools`, for comparison with the next list. */
   #signature = '';
-  /** The server is down: its definitions are hidden until it is back. */
+  /** True while the server is down. Its definitions are then hidden. */
   isWithdrawn = false;
   /** True once the server has answered all its lists in the lifetime of this object. */
   wasListed = false;
@@ -195,7 +198,7 @@ export class Catalogue {
    */
   isKnown = false;
   /**
-   * Names of all listed or pinned tools, approved or not; null while unknown. The same Set object until the names
+   * Names of all listed or pinned tools, approved or not. Null while unknown. The same Set object until the names
    * change.
    */
   knownTools: ReadonlySet<string> | null = null;
@@ -224,7 +227,7 @@ export class Catalogue {
     );
   }
 
-  /** Rejected definitions of one kind, or of all kinds; only the first few. */
+  /** Rejected definitions of one kind, or of all kinds. Only the first few. */
   rejected(kind?: ListKind): RejectedDefinition[] {
     const all = kind === undefined ? [...this.#rejected.values()].flat() : (this.#rejected.get(kind) ?? []);
     return all.slice(0, MAX_REJECTED);

@@ -57,7 +57,7 @@ interface ConnectOptions {
   clientInfo: { name: string; version: string };
   /** A line of a server's log, without secrets. */
   onStderr?(server: string, line: string): void;
-  /** A process that could not be terminated. */
+  /** Called when a process could not be terminated. */
   onSurvivor?(server: string, pid: number, command: string): void;
 }
 
@@ -132,7 +132,7 @@ async function startAndLink(
     const { stdin, stdout } = service;
     const ended = endAfterLog(service);
     const link = await openStdioLink({ ...linkOptions(request), clientInfo, stdin, stdout, ended });
-    // However the link ends, the process is terminated.
+    // The process is terminated in every case in which the link ends.
     void link.closed.then(stop);
     const close = async () => {
       await link.close();

@@ -22,7 +22,7 @@ export class ServerPins {
     this.#isOpen = isOpen;
   }
 
-  /** Null: the server was never listed, or the pins are not loaded. */
+  /** Pins of the server. Null if the server was never listed, or if the pins are not loaded. */
   get pins(): readonly Pin[] | null {
     return this.#pins;
   }
@@ -33,7 +33,7 @@ export class ServerPins {
         this.#pins = pins;
       },
       error => {
-        // The next caller tries again.
+        // Cleared, so that the next caller tries again.
         this.#loading = null;
         throw error;
       },
@@ -80,7 +80,7 @@ export class ServerPins {
       await this.load();
       const after = next(this.#pins);
       if (after === null || isDeepStrictEqual(identities(this.#pins), identities(after))) return;
-      // Stored on disk before any agent may use it.
+      // The pins are on disk before any agent may use the tools.
       await this.#store.savePins(this.key, [...after]);
       this.#pins = [...after];
       for (const listener of this.#listeners) listener();

@@ -47,9 +47,9 @@ export interface WantedServer {
   variables: Readonly<Record<string, string>>;
   /** Secrets besides those of its configuration that only this server may see. */
   secrets: readonly Secret[];
-  /** True: the server is the run's own, from a subagent's file. */
+  /** True if the server is the run's own, from a subagent's file. */
   isOwn: boolean;
-  /** Start timeout; undefined: the timeout of a request. */
+  /** Start timeout (default: the timeout of a request). */
   startMs: number | undefined;
 }
 
@@ -75,12 +75,15 @@ export class PooledServer {
   readonly upstream: Upstream;
   readonly catalogue: Catalogue;
   readonly inFlight: InFlight;
-  /** Null: the server is shared, so it is unknown which client a question is for. */
+  /**
+   * Questions of the server to its client. Null if the server is shared, because it is then unknown which client a
+   * question is for.
+   */
   readonly questions: ServerQuestions | null;
   readonly users = new Set<RunId>();
   /** The latest configuration: timeout and cool-down may change. */
   config: Server;
-  /** True: the server has failed and has not been up since. */
+  /** True if the server has failed and has not been up since. */
   isDown = false;
 
   constructor(key: string, wanted: WantedServer, starts: StartLimit, options: PoolOptions) {
@@ -161,7 +164,7 @@ export class PooledServer {
     return this.pins.key.workspace;
   }
 
-  /** Loads the pins, then starts the server. Resolves when it is up or has failed; never rejects. */
+  /** Loads the pins, then starts the server. Resolves when it is up or has failed. Never rejects. */
   async warm(): Promise<void> {
     // If the store cannot be read, the start fails too and reports the error.
     await this.catalogue.load().catch(() => {});
@@ -263,7 +266,7 @@ export class Pool {
     this.#keep(server);
     this.#servers.delete(server.key);
     server.catalogue.dispose();
-    // No need to let calls finish: the only caller of a run's own server is gone.
+    // Calls of a run's own server need not finish, because their only caller is gone.
     const isGone = (server.isOwn ? server.upstream.close() : server.upstream.retire()).finally(() =>
       this.#ending.delete(server),
     );

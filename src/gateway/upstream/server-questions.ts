@@ -17,7 +17,7 @@ type AskPerson = (params: Json, signal: AbortSignal) => Promise<Json>;
 const MAX_ROUNDS = 8;
 const NEVER = new AbortController().signal;
 
-/** The forms that a result requests; null if it requests something else or nothing. */
+/** The forms that a result requests. Null if it requests something else or nothing. */
 function formsIn({ resultType, inputRequests }: Json): [string, Json][] | null {
   if (resultType !== 'input_required' || !isObject(inputRequests)) return null;
   const forms = Object.entries(inputRequests).map(([key, request]): [string, Json] | null => {
@@ -64,7 +64,7 @@ export class ServerQuestions {
     if (client !== null && needs !== undefined && client.capabilities[needs])
       return await client.ask(method, this.#redactor.deep(params), signal);
     const active = this.#calls.at(-1);
-    // A person is asked only during a call; otherwise the subject of the question would be unknown.
+    // A person is asked only during a call. Otherwise the subject of the question would be unknown.
     if (method === 'elicitation/create' && active !== undefined && this.#askPerson !== null)
       return await this.#askPerson(
         this.#redactor.deep(params),

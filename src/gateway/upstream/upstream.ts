@@ -28,7 +28,7 @@ const MAX_LATE_CALLS = 3;
 /** The request was not sent, because the server is not available. */
 export class Unavailable extends Error {
   readonly health: UpstreamHealth;
-  /** Null: the gateway does not retry on its own. */
+  /** Time of the next retry. Null if the gateway does not retry on its own. */
   readonly retryAt: number | null;
 
   constructor(fault: string, health: UpstreamHealth, retryAt: number | null) {
@@ -61,7 +61,7 @@ export interface UpstreamOptions {
   timers: Timers;
 }
 
-/** One link, from its first request to its last. */
+/** A link, and the state of its requests. */
 interface Connection {
   readonly link: Connected;
   /** Requests in flight. */
@@ -69,9 +69,9 @@ interface Connection {
   onIdle: (() => void) | null;
   isProbing: boolean;
   probesAnswered: number;
-  /** Late calls in a row, without an answered call in between. */
+  /** Number of late calls in a row, without an answered call in between. */
   late: number;
-  /** A call failed in transport or timed out. */
+  /** True if a call failed in transport or timed out. */
   hasFailedCall: boolean;
 }
 
@@ -86,11 +86,11 @@ export class Upstream {
   /** One promise for each link that is closing. */
   readonly #closing = new Set<Promise<void>>();
   #cancelTimer: () => void = () => {};
-  /** On the monotonic clock. */
+  /** Time of the next retry, on the monotonic clock. */
   #retryAt: number | null = null;
   /** Retries since the server was last stable. */
   #retries = 0;
-  /** True if the server was up at any time since the first start. */
+  /** True if any connection was lost after a failed call, or with calls in flight. */
   #hasFailedCall = false;
 
   health: UpstreamHealth = 'idle';
@@ -98,7 +98,7 @@ export class Upstream {
   /** Why the server is not available now, with secrets removed. */
   fault: string | null = null;
   faultKind: FaultKind | null = null;
-  /** The last fault; kept when the server is up again. */
+  /** The last fault. Kept when the server is up again. */
   lastFault: UpstreamStatus['lastFault'] = null;
   failures = 0;
   calls = 0;
@@ -114,7 +114,7 @@ export class Upstream {
     return this.#connection?.link ?? null;
   }
 
-  /** Time of the next retry by the current wall clock; null: none is planned. */
+  /** Time of the next retry by the current wall clock. Null if none is planned. */
   get retryAt(): number | null {
     return this.#retryAt === null ? null : wallTimeOf(this.#options.clock, this.#retryAt);
   }
@@ -133,7 +133,7 @@ export class Upstream {
     if (this.#usable() === null) await this.#started(signal);
   }
 
-  /** Starts the server unless it is known to fail. Resolves when it is up or has failed; never rejects. */
+  /** Starts the server unless it is known to fail. Resolves when it is up or has failed. Never rejects. */
   async start(): Promise<void> {
     if (this.#mayStart()) await this.#begin().catch(() => {});
   }
@@ -322,7 +322,7 @@ export class Upstream {
     this.#leave(connection);
   }
 
-  /** `lost`: the link that was lost; null when the server did not start. */
+  /** `lost` is the link that was lost. Null if the server did not start. */
   #failed(fault: UpstreamFault, lost: Connected | null = null): void {
     const { isFinal, onDown } = this.#options;
     const full = fault.kind === 'exit' && lost !== null ? withLogTail(fault, lost.stderrTail()) : fault;
@@ -371,7 +371,7 @@ export class Upstream {
   }
 
   #recordFault({ message, kind }: UpstreamFault): void {
-    // The fault that led to this check is already counted.
+    // The fault that led to this check was already counted.
     if (this.health !== 'checking') this.failures += 1;
     this.fault = this.#options.redact(plainText(message));
     this.faultKind = kind;
@@ -396,7 +396,7 @@ export class Upstream {
     this.#track(link.close());
   }
 
-  /** Whoever stops the server waits until every link has closed. */
+  /** Remembers a closing link, so that a caller who stops the server can wait until every link has closed. */
   #track(closing: Promise<void>): void {
     const gone = closing.catch(() => {}).finally(() => this.#closing.delete(gone));
     this.#closing.add(gone);

@@ -1,4 +1,7 @@
-/** For the tests of this folder: a host on loopback, a clone with a branch of its own, and what leads from one to the other. */
+/**
+ * Fixture for the tests in this folder: a fake GitHub server on loopback, a clone with its own branch, and access from
+ * the clone to the server.
+ */
 import { join } from 'node:path';
 import type { BareRepository } from '../../../test/servers/github/bare-repository.ts';
 import { GitHubServer } from '../../../test/servers/github/server.ts';
@@ -48,7 +51,7 @@ export class GitHostFixture implements AsyncDisposable {
     return { PATH: this.local.env.PATH ?? '', HOME: this.local.env.HOME };
   }
 
-  /** As an agent works: a file, committed on the branch. */
+  /** Writes a file and commits it on the branch, as an agent would. */
   work(file: string, text = `${file}\n`): string {
     this.local.write(`../tree/${file}`, text);
     this.local.git('-C', this.worktree.path, 'add', '-A');

@@ -19,7 +19,6 @@ export const listConversations = operation({
   route: 'GET /conversations',
   input: z.strictObject({
     workspace: z.string().optional(),
-    /** Name of a subagent. */
     subagent: z.string().optional(),
     /** Only conversations that began before this time. */
     before: z.number().optional(),
@@ -39,7 +38,7 @@ export const listConversations = operation({
         messages: z.number(),
       }),
     ),
-    /** Value of `before` for the next page; null: there are no more. */
+    /** Value of `before` for the next page. Null if there are no more. */
     next: z.number().nullable(),
   }),
   async run({ services }, { limit, ...filter }) {
@@ -75,7 +74,7 @@ async function refuseUnknown({ conversations }: Services, subagent: string): Pro
   });
 }
 
-/** Long enough to see what a part is about. */
+/** Maximum length of a shown part. It is enough to see what the part is about. */
 const MAX_PART_LENGTH = 4_000;
 
 /** A message for a list. Long parts are cut; `left` is the number of characters that are missing. */
@@ -109,7 +108,7 @@ function truncated(text: string): { text: string; left: number } {
 
 const MAX_MESSAGES = 500;
 const MAX_NESTED = 200;
-/** Few, because a message can have megabytes. */
+/** Number of messages to read at once. It is low, because a message can have megabytes. */
 const READ_AT_ONCE = 8;
 const WHOLE_BYTES = 4 * 1024 * 1024;
 
@@ -118,12 +117,12 @@ export const getConversation = operation({
   name: 'get_conversation',
   route: 'GET /runs/{run}/conversation',
   input: z.strictObject({
-    /** A run, or the label of its conversation. */
+    /** Id of a run, or label of its conversation. */
     run: z.string(),
     /** Number of messages to skip. */
     after: z.number().int().min(0).default(0),
     limit: z.number().int().min(1).max(MAX_MESSAGES).default(200),
-    /** Return long parts in full; then a page may have fewer messages. */
+    /** Return long parts in full. Then a page may have fewer messages. */
     isWhole: z.boolean().default(false),
     /** Return only this message, in full. */
     message: z.string().optional(),
@@ -137,7 +136,7 @@ export const getConversation = operation({
     /** Number of messages so far. */
     total: z.number(),
     messages: z.array(ShownMessage),
-    /** Value of `after` for the next page; null: this was the last page. */
+    /** Value of `after` for the next page. Null if this was the last page. */
     next: z.number().nullable(),
     /** Runs that this run started, oldest first. */
     nested: z.array(
@@ -149,7 +148,7 @@ export const getConversation = operation({
         createdAt: z.number(),
       }),
     ),
-    /** Why there are no messages, and what to read instead; null if there are messages. */
+    /** Why there are no messages, and what to read instead. Null if there are messages. */
     note: z.string().nullable(),
   }),
   async run({ services }, { run: given, after, limit, isWhole, message }) {

@@ -48,6 +48,25 @@ describe('what runs have cost', () => {
     expect(spentTodayUsd).toBe(1);
   });
 
+  test('is listed by engine, model and workspace', async () => {
+    const run = (engine: string, model: string | null, workspace: string, usd: number) =>
+      hub.run({ status: 'completed', engine, model, workspace, usage: used(usd) });
+    await hub.put(
+      ...[run('claude', 'opus', '/a', 3), run('claude', 'haiku', '/b', 1), run('codex', null, '/b', 1)],
+    );
+    const { engines, models, workspaces } = await report();
+    expect(engines.map(({ engine, costUsd, runs }) => [engine, costUsd, runs])).toEqual([
+      ['claude', 4, 2],
+      ['codex', 1, 1],
+    ]);
+    expect(models[0]).toMatchObject({ model: 'opus', costUsd: 3, inputTokens: 10 });
+    expect(models.map(({ model }) => model)).toContain(null);
+    expect(workspaces.map(({ workspace, costUsd }) => [workspace, costUsd])).toEqual([
+      ['/a', 3],
+      ['/b', 2],
+    ]);
+  });
+
   test('is listed by role and by squad, the most expensive first and the unknown last', async () => {
     const run = (roleId: string | null, usage: Usage | null) =>
       hub.run({ status: 'completed', roleId, usage, title: `By ${roleId}` });

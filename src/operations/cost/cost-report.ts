@@ -9,9 +9,9 @@ const MAX_SQUADS = 50;
 const MAX_TITLE_LENGTH = 80;
 
 const Cost = z.object({
-  /** Null: no cost was reported. */
+  /** Known cost. Null if no cost was reported. */
   costUsd: z.number().nullable(),
-  /** True: at least a part of the cost was estimated from a price list. */
+  /** True if at least a part of the cost was estimated from a price list. */
   isEstimated: z.boolean(),
   inputTokens: z.number().nullable(),
   outputTokens: z.number().nullable(),
@@ -21,7 +21,7 @@ const Cost = z.object({
 });
 type Cost = z.infer<typeof Cost>;
 
-/** Cost of runs by creation day, role and squad. */
+/** Cost of runs by creation day, role, engine, model, workspace and squad. */
 export const costReport = operation({
   name: 'cost_report',
   route: 'GET /cost',
@@ -33,10 +33,14 @@ export const costReport = operation({
     /** Every day in the user's time zone, oldest first. */
     days: z.array(Cost.extend({ day: z.string() })),
     /**
-     * Most expensive first. Calls of a subagent are listed under its name; both null: runs with neither a role nor a
-     * subagent.
+     * Most expensive first. Calls of a subagent are listed under its name. Both are null for runs with neither a role
+     * nor a subagent.
      */
     roles: z.array(Cost.extend({ roleId: z.string().nullable(), subagent: z.string().nullable() })),
+    engines: z.array(Cost.extend({ engine: z.string() })),
+    /** `model` is null for runs whose model is unknown. */
+    models: z.array(Cost.extend({ model: z.string().nullable() })),
+    workspaces: z.array(Cost.extend({ workspace: z.string() })),
     squads: z.array(Cost.extend({ squadId: SquadId, title: z.string(), createdAt: z.number() })),
     budgets: z.object({
       runUsd: z.number().nullable(),
@@ -53,6 +57,11 @@ export const costReport = operation({
     const days = lastDays(clock.now(), count);
     const ofDays = days.map(day => ({ day: dayOf(day), sum: new CostSum() }));
     const ofRoles = new Map<string, RoleSum>();
+    const [engines, models, workspaces] = [
+      new Groups<string>(),
+      new Groups<string | null>(),
+      new Groups<string>(),
+    ];
     const total = new CostSum();
     const unpriced = { runs: 0, models: new Set<string>() };
     // Runs with a later time, created before the clock was set back, belong to no day.
@@ -66,6 +75,9 @@ export const costReport = operation({
           const ofRole = ofRoles.get(key) ?? { roleId, subagent, cost: new CostSum() };
           ofRoles.set(key, ofRole);
           for (const sum of [total, ofDays[at]?.sum, ofRole.cost]) sum?.add(sums);
+          engines.add(sums.engine, sums);
+          models.add(sums.model, sums);
+          workspaces.add(sums.workspace, sums);
           if (unpricedModel === null) continue;
           unpriced.runs += sums.runs;
           unpriced.models.add(unpricedModel);
@@ -77,6 +89,9 @@ export const costReport = operation({
       roles: [...ofRoles.values()]
         .map(({ cost, ...role }) => ({ ...role, ...cost.cost() }))
         .sort(dearestFirst),
+      engines: engines.costs(engine => ({ engine })),
+      models: models.costs(model => ({ model })),
+      workspaces: workspaces.costs(each => ({ workspace: each })),
       squads: await dearestSquads(services, { workspace, since: days[0]! }),
       budgets: {
         runUsd: all['budget.run_usd'] ?? null,
@@ -133,6 +148,22 @@ class CostSum {
   }
 }
 
+/** Sums of the runs that share one value, such as the same role. */
+class Groups<K> {
+  private readonly sums = new Map<K, CostSum>();
+
+  add(key: K, of: RunSums): void {
+    const sum = this.sums.get(key) ?? new CostSum();
+    this.sums.set(key, sum);
+    sum.add(of);
+  }
+
+  /** Sorted by cost, most expensive first. */
+  costs<N extends object>(named: (key: K) => N): (N & Cost)[] {
+    return [...this.sums].map(([key, sum]) => ({ ...named(key), ...sum.cost() })).sort(dearestFirst);
+  }
+}
+
 /** A squad has no name, so its title is the task of its first member. */
 async function dearestSquads(services: UserServices, filter: { workspace?: string; since: number }) {
   const { store, runner } = services;
@@ -159,7 +190,7 @@ async function dearestSquads(services: UserServices, filter: { workspace?: strin
         store.squad(each.squadId),
         store.runs({ squadId: each.squadId, limit: 1 }),
       ]);
-      // The squad was removed in the meantime.
+      // The squad was removed while the report was made.
       if (!squad || !first) return null;
       const title = oneLine(runSummary(first), MAX_TITLE_LENGTH);
       return { ...each, title, createdAt: squad.createdAt };

@@ -20,12 +20,12 @@ export const diffRun = operation({
   output: z.object({
     runId: z.string(),
     isOver: z.boolean(),
-    /** Branch that was compared because the folder is gone; null: the folder was compared. */
+    /** Branch that was compared because the folder is gone. Null if the folder was compared. */
     branch: z.string().nullable(),
-    /** The diff; null with `stat`. */
+    /** The diff. Null with `stat`. */
     text: z.string().nullable(),
     isTruncated: z.boolean(),
-    /** The changed files; null without `stat`, or if unknown. */
+    /** The changed files. Null without `stat`, or if unknown. */
     files: z.array(z.object({ path: z.string(), status: z.string(), isOutside: z.boolean() })).nullable(),
     lines: z.object({ insertions: z.number(), deletions: z.number() }).nullable(),
 
@@ -42,7 +42,7 @@ export const diffRun = operation({
     const notes = notesOf(services, run);
     if (stat) {
       const { files, lines, notes: more } = await services.workTree.changes(directory, before, run);
-      // Without duplicates: the notes from the end of the run are often the same.
+      // Duplicates are removed, because the notes from the end of the run are often the same.
       return {
         ...shown,
         text: null,

@@ -137,7 +137,7 @@ export const inspectRoleTools = operation({
 /** The tools of a subagent's servers, and why others are hidden. Starts the servers and stops them. */
 export const inspectSubagentTools = operation({
   name: 'inspect_subagent_tools',
-  // starts servers that a file names, which only the terminal may do
+  // no HTTP route: this starts servers that a file names, which only the terminal may do
   route: null,
   input: z.strictObject({ servers: OwnServers }),
   output: z.object(FoundTools),
@@ -153,14 +153,15 @@ export const readAudit = operation({
   name: 'read_audit',
   route: 'GET /audit',
   input: z.strictObject({
-    /** An id, or the beginning of one. */
+    /** Id of a run, or the beginning of the id. */
     run: z.string().optional(),
     deniedOnly: z.boolean().default(false),
     limit: z.number().int().min(1).max(1000).default(50),
   }),
   output: z.object({ entries: z.array(AuditRecord), unreadable: z.number() }),
   async run({ services }, { run, deniedOnly, limit }) {
-    // A run with a complete id may be pruned already: the log is kept longer.
+    // A complete run id is not looked up, because the run may already be pruned. The audit log is kept longer than
+    // runs.
     const whole = RunId.safeParse(run).data;
     const runId = run === undefined ? undefined : (whole ?? (await findRun(services, run)).id);
     return services.audit.entries({ runId, deniedOnly, limit });

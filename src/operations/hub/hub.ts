@@ -49,14 +49,14 @@ export const stopHub = operation({
  */
 export const openWebUi = operation({
   name: 'open_page',
-  // only for the terminal that opens the web UI, because it passes on its environment
+  // no HTTP route: only the terminal that opens the web UI may call this, because it passes on its environment
   route: null,
   input: z.strictObject({
     /** Use 127.0.0.1, for browsers that do not resolve the host name of the web UI. */
     ip: z.boolean().default(false),
   }),
   output: z.object({
-    /** Null: the hub has no port. */
+    /** Address of the web UI. Null if the hub has no port. */
     opened: z.object({ origin: z.string(), key: z.string() }).nullable(),
     warnings: z.array(z.string()),
   }),

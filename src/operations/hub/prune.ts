@@ -14,7 +14,7 @@ export const prune = operation({
   route: 'POST /prune',
   input: z.strictObject({ days: z.number().min(0).optional(), dryRun: z.boolean().default(false) }),
   output: z.object({
-    runs: z.number() /** Null on a dry run, which does not measure the size. */,
+    runs: z.number() /** Null in a dry run, which does not measure the size. */,
     bytes: z.number().nullable(),
     /** Number of runs that are kept because their work tree could not be removed. */
     kept: z.number(),

@@ -1,10 +1,7 @@
 import { z } from 'zod';
-import {
-  type PermissionAnswer,
-  permissionAsk,
-  type ToolUse,
-  toPermissionAnswer,
-} from '../../core/inbox/engine-permission.ts';
+import { refusedUnasked } from '../../core/inbox/engine-asks.ts';
+import { permissionAsk, type ToolUse, toPermissionAnswer } from '../../core/inbox/engine-permission.ts';
+import type { EngineAnswer } from '../../core/ports/engine.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type InboxItem, whoAnswered } from '../../schema/inbox.ts';
 import type { Run } from '../../schema/run.ts';
@@ -67,12 +64,14 @@ function ask(
 ): Promise<InboxItem> {
   if (question === undefined)
     throw new SquadError('INVALID_INPUT', 'Give a question, or the id of one you asked', {
-      suggestions: ['{ question } asks; { id } continues waiting.'],
+      suggestions: ['Send { question } to ask, or { id } to keep waiting for an answer.'],
     });
   return services.inbox.ask({ run, kind, question, ...rest });
 }
 
-/** Null: `until` resolved before there was an answer. While the run waits, another one may use its slot. */
+/**
+ * Waits until the item is closed. Null if `until` resolved first. While the run waits, another run may use its slot.
+ */
 async function untilClosed(
   call: Call,
   run: Run,
@@ -148,16 +147,16 @@ export const askPermission = operation({
   },
 });
 
-async function permissionFor(call: Call, run: Run, use: ToolUse): Promise<PermissionAnswer> {
+async function permissionFor(call: Call, run: Run, use: ToolUse): Promise<EngineAnswer> {
   const { inbox, engines } = call.services;
   const name = engines.clis().find(({ cli }) => cli === run.engine)?.name ?? run.engine;
   try {
     const item = await inbox.ask({ run, ...permissionAsk(name, use) });
-    // Without a time limit: the engine cannot handle "not yet", so a hub that stops leaves it without an answer.
+    // Waits without a time limit: the engine cannot handle "not yet", so a hub that stops leaves it without an answer.
     return toPermissionAnswer((await untilClosed(call, run, item, () => call.signal)) ?? item);
   } catch (thrown) {
     // The request cannot be put to the user, so it is refused with a message for the model.
     if (!(thrown instanceof SquadError)) throw thrown;
-    return { isGiven: false, why: `Not allowed, and the user could not be asked. ${thrown.message}` };
+    return refusedUnasked(thrown);
   }
 }

@@ -12,7 +12,7 @@ import { findRun } from '../runs/find-runs.ts';
 const MAX_ITEMS = 1_000;
 const DEFAULT_LIMIT = 100;
 
-/** An item, with facts about the run that asks. */
+/** An inbox item with details of the run that asks. */
 export const ShownItem = InboxItem.extend({
   run: z.object({
     title: z.string(),
@@ -23,7 +23,7 @@ export const ShownItem = InboxItem.extend({
 });
 export type ShownItem = z.infer<typeof ShownItem>;
 
-/** Open items, nearest deadline first; or closed ones, or all, newest first. */
+/** Lists inbox items: open ones with the nearest deadline first, or closed or all ones with the newest first. */
 export const listInbox = operation({
   name: 'list_inbox',
   route: 'GET /inbox',
@@ -38,7 +38,7 @@ export const listInbox = operation({
   }),
   output: z.object({
     items: z.array(ShownItem),
-    /** Number of items; null: there are more than these, not counted. */
+    /** Number of items. Null if there are more than these, because they are not counted. */
     total: z.number().nullable(),
   }),
   async run({ services }, { state, run: given, item: wanted, limit }) {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Integrated } from '../../core/integration/integrator.ts';
+import { Integrated, RunningCheck } from '../../core/integration/integrator.ts';
 import { Overlap, overlapOf } from '../../core/integration/overlap.ts';
 import type { CheckOrder } from '../../core/integration/plan-integration.ts';
 import type { Workspace } from '../../core/ports/workspace.ts';
@@ -20,9 +20,9 @@ export const integrate = operation({
   name: 'integrate',
   route: 'POST /integration',
   input: z.strictObject({
-    /** Id of the plan. */
+    /** Id of the plan to carry out. */
     approve: z.string().min(1),
-    /** Also remove the work trees of merged runs. */
+    /** True to also remove the work trees of merged runs. */
     remove: z.boolean().default(false),
   }),
   output: Integrated,
@@ -37,14 +37,14 @@ export const planIntegration = operation({
   name: 'plan_integration',
   route: 'POST /integration/plan',
   input: z.strictObject({
-    /** Ids of runs or squads; none: all completed runs of this repository. */
+    /** Ids of runs or squads (default: all completed runs of this repository). */
     ids: z.array(z.string().min(1)).max(1_000).default([]),
     into: z.string().min(1).optional(),
     order: z.enum(['suggested', 'given']).default('suggested'),
-    /** A shell command, as the user typed it; false: no check, even if one is configured. */
+    /** A shell command, as the user typed it. With false no check runs, even if one is configured. */
     check: z.union([z.string().min(1), z.literal(false)]).optional(),
     checkTimeoutMs: z.number().int().positive().max(86_400_000).default(CHECK_TIMEOUT_MS),
-    /** False: the check is not run. Such a plan cannot be approved if there is a check. */
+    /** If false, the check is not run. Such a plan cannot be approved if a check is set. */
     runsCheck: z.boolean().default(true),
   }),
   output: IntegrationPlan,
@@ -65,6 +65,15 @@ export const planIntegration = operation({
       warnings: command ? untrustedConfigWarning(ignored.filter(({ key }) => key === 'worktree')) : [],
     });
   },
+});
+
+/** The check that a plan is running now, so that its output can be followed. */
+export const showCheck = operation({
+  name: 'show_check',
+  route: 'GET /integration/check',
+  input: z.strictObject({}),
+  output: z.object({ check: RunningCheck.nullable() }),
+  run: async ({ services }) => ({ check: await services.integrator.checkNow() }),
 });
 
 async function namedRuns(services: Services, ids: string[]): Promise<Run[]> {
@@ -122,7 +131,7 @@ export const findOverlap = operation({
         name: z.string(),
         summary: z.string(),
         status: ShownStatus,
-        /** Number of files that the run changed; null: unknown, for the reason in `why`. */
+        /** Number of files that the run changed. Null if unknown, for the reason in `why`. */
         files: z.number().nullable(),
         why: z.string().nullable(),
       }),

@@ -86,11 +86,11 @@ const SavedOutput = z.object({
   turn: z.number(),
   stream: z.enum(['stdout', 'stderr']),
   text: z.string(),
-  /** Number of the first line, from 1; null: unknown, because the text begins far into the output. */
+  /** Number of the first line, from 1. Null if unknown, because the text begins far into the output. */
   firstLine: z.number().nullable(),
-  /** Number of bytes before the text. */
+  /** Number of bytes of the output that were left out before the text. */
   leftOut: z.number(),
-  /** Readable text of each line, if any; null: the lines themselves are text. */
+  /** Readable text of each line, if any. Null if the lines themselves are text. */
   words: z.array(z.string().nullable()).nullable(),
 });
 type SavedOutput = z.infer<typeof SavedOutput>;
@@ -162,13 +162,12 @@ export const exportRun = operation({
     run: RunId,
     title: z.string(),
     savedAt: z.number(),
-    /** Squad's version. */
     version: z.string(),
     answers: z.array(AnsweredQuestion),
-    /** Newest first. */
+    /** Events of the run, newest first. */
     events: z.array(Event),
     outputs: z.array(SavedOutput),
-    /** Names of the parts that did not fit. */
+    /** Names of parts of the run that did not fit into the file. */
     leftOut: z.array(z.string()),
   }),
   async run(call, { run: given }) {

@@ -17,12 +17,12 @@ import { findRun } from '../runs/find-runs.ts';
 /** Fields that select an output of a run. */
 const ofOutput = {
   run: z.string(),
-  /** Default: the last turn. */
+  /** Number of the turn (default: the last turn). */
   turn: z.number().int().min(1).optional(),
   stream: z.enum(['stdout', 'stderr']).default('stdout'),
 };
 
-/** Null: the engine has no events, so its output is text already. */
+/** Reader of the engine's events. Null if the engine has none, so that its output is already plain text. */
 export async function readerOf(
   { files, engines }: Pick<Services, 'files' | 'engines'>,
   run: Run,
@@ -83,7 +83,7 @@ export const searchOutput = operation({
     turn: z.number(),
     matches: z.array(
       z.object({
-        /** Line number from 1; null: not known yet, because the line is far into a long output. */
+        /** Line number from 1. Null if not known yet, because the line is far into a long output. */
         line: z.number().nullable(),
         /** Byte offset of the line. */
         offset: z.number(),
@@ -93,7 +93,7 @@ export const searchOutput = operation({
         column: z.number(),
       }),
     ),
-    /** Offset to continue from; null: nothing is left. */
+    /** Offset to continue from. Null if nothing is left. */
     next: z.number().nullable(),
     isComplete: z.boolean(),
   }),
@@ -164,7 +164,7 @@ export const readOutput = operation({
     offset: z.number(),
     nextOffset: z.number(),
     size: z.number(),
-    /** Line number from 1; null: not requested, or not known yet. */
+    /** Line number from 1. Null if it was not requested or is not known yet. */
     firstLine: z.number().nullable(),
   }),
   async run({ services }, { run: given, turn: asked, stream, offset, limit, readable, lines }) {

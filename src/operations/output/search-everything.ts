@@ -30,9 +30,9 @@ type FoundOutput = z.infer<typeof FoundOutput>;
 /** How many of the newest runs were searched completely, and why no more. */
 const Searched = z.object({
   runs: z.number(),
-  /** Creation time of the oldest searched run; null: there is none. */
+  /** Creation time of the oldest searched run. Null if there is none. */
   since: z.number().nullable(),
-  /** Why the search stopped; null: there was nothing more to search. */
+  /** Why the search stopped. Null if there was nothing more to search. */
   stoppedBy: z.enum(['time', 'count', 'enough']).nullable(),
 });
 
@@ -102,8 +102,8 @@ export const searchEverything = operation({
   route: 'GET /search',
   input: z.strictObject({
     /**
-     * Runs must contain all of its words; decisions use their own search; output must contain exactly this text,
-     * ignoring case.
+     * Search text. Runs must contain all of its words, and output must contain exactly this text, ignoring case.
+     * Decisions use their own search.
      */
     q: z.string().trim().min(1).max(400),
     workspace: z.string().optional(),
@@ -113,7 +113,7 @@ export const searchEverything = operation({
   output: z.object({
     runs: z.array(RunCard),
     runsTotal: z.number(),
-    /** Null: the caller is in no workspace. */
+    /** Matching decisions. Null if the caller is in no workspace. */
     decisions: z
       .object({
         found: z.array(

@@ -79,7 +79,7 @@ export const sendFeedback = operation({
   },
 });
 
-/** Limits of GitHub. */
+/** Length limits of GitHub. */
 const MAX_LENGTH = { title: 256, body: 65_536 };
 
 const filled = (name: string, longest: number) =>
@@ -125,7 +125,7 @@ export const createPullRequest = operation({
   },
 });
 
-/** Limited, because GitHub's rate limit could stop a longer list half-way. */
+/** Limits of one call, because GitHub's rate limit could stop a longer list half-way. */
 const MAX = { issues: 50, labels: 100, label: 50 };
 
 export const createIssues = operation({
@@ -163,8 +163,8 @@ export const createIssues = operation({
 });
 
 /**
- * Plans a reviewer like any run; `caller` is the reviewed run. If its role names no engine, it gets the coder's engine,
- * which may have been chosen for that run only, but not the coder's model.
+ * Plans a reviewer like any run. `caller` is the reviewed run. If the reviewer's role names no engine, the reviewer
+ * gets the coder's engine, which may have been chosen for that run only, but not the coder's model.
  */
 export async function planReviewer(
   call: Pick<Call, 'services' | 'caller'>,
@@ -185,6 +185,8 @@ export async function planReviewer(
           ...{ roleId, task, cwd: coder.cwd, lineageId: coder.lineageId, reviewOf: coder.id },
           ...(coderPlan && { spec: coderPlan.spec }),
           ...(coder.worktree && { forkOf: coder.worktree }),
+          // The reviewer works where the coder's program and login are.
+          ...(coder.options.machine !== null && { machine: coder.options.machine }),
           title: `Review: ${runSummary(coder)}`,
         },
       ],

@@ -10,7 +10,7 @@ import { shownStatus } from '../../schema/shown-status.ts';
 import { operation, type Services } from '../operation.ts';
 import { currentRun, findRun } from '../runs/find-runs.ts';
 
-/** A review with the names and states of both runs. Null: the run was removed. */
+/** A review with the names and states of both runs. Parts of a run that was removed are null. */
 export const ShownReview = ReviewSchema.extend({
   title: z.string().nullable(),
   coder: z.string().nullable(),
@@ -58,7 +58,7 @@ export const showReview = operation({
   },
 });
 
-/** Reviews of one workspace or all; only open ones or all. Newest first. */
+/** Lists reviews of one workspace or of all, newest first. Optionally only open reviews. */
 export const listReviews = operation({
   name: 'list_reviews',
   route: 'GET /reviews',
@@ -86,7 +86,7 @@ export const diffReview = operation({
   output: z.object({
     text: z.string(),
     isTruncated: z.boolean(),
-    /** Commits that were compared. */
+    /** Older of the two commits that were compared. */
     from: z.string(),
     to: z.string(),
     notes: z.array(z.string()),

@@ -57,7 +57,7 @@ export const steerReview = operation({
     run: z.string(),
     status: z.string(),
     rounds: ShownRounds,
-    /** The feedback commit. */
+    /** Commit that contains the feedback. */
     commit: z.string().optional(),
     /** Where the work of an abandoned task can be found. */
     work: z.array(ShownWork).optional(),
@@ -161,7 +161,7 @@ async function refuseMissingLines(
   // A removed work tree is created again for the reply; until then the lines cannot be checked.
   if (!(await workspaces.isThere(directory))) return;
   for (const { path, line, side } of comments) {
-    // Not checked: lines from before the changes come from the diff.
+    // Lines from before the changes are not checked, because they come from the diff.
     if (side === 'old') continue;
     const lines = await workTree.lineCount(directory, path);
     if (lines !== null && line <= lines) continue;

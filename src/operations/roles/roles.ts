@@ -35,16 +35,16 @@ export const previewContext = operation({
   route: 'POST /context',
   agents: 'spawn',
   input: z.strictObject({
-    /** Absent: a plain prompt, as from the spawn tools. */
+    /** Id of the role. Without a role the context is for a plain prompt, as from the spawn tools. */
     roleId: z.string().min(1).optional(),
     engine: z.string().min(1).optional(),
     files: z.array(z.string()).min(1).optional(),
   }),
   output: z.object({
-    /** Null: no engine is available. */
+    /** Engine that would run. Null if no engine is available. */
     engine: z.string().nullable(),
     notes: z.array(z.string()),
-    /** Null: no context was requested. */
+    /** The context. Null if none was requested. */
     context: z
       .object({
         tokens: z.number(),
@@ -71,7 +71,10 @@ export const previewContext = operation({
 });
 
 const READS_NOTHING: Pick<Engine, 'loadsItself'> = { loadsItself: [] };
-/** Not errors here: a preview starts nothing, so it is enough to know which CLI would read the context. */
+/**
+ * Error codes that are ignored here: a preview starts nothing, so it is enough to know which CLI would read the
+ * context.
+ */
 const ABSENT: readonly string[] = ['ENGINE_NOT_FOUND', 'ENGINE_NOT_EXECUTABLE', 'ENGINE_TOO_OLD'];
 const UNDECIDED: readonly string[] = ['ENGINE_NOT_SET', 'ENGINE_NOT_TRUSTED'];
 

@@ -13,7 +13,7 @@ import { waitForEnds } from './wait.ts';
 
 interface Stopped {
   run: Run;
-  /** False: the run had already ended. */
+  /** False if the run had already ended. */
   wasRunning: boolean;
 }
 

@@ -13,19 +13,19 @@ export const listEvents = operation({
   route: 'GET /events',
   input: z.strictObject({
     run: z.string().optional(),
-    /** With the events of its members. */
+    /** Only events of this squad and its members. */
     squad: z.string().optional(),
     types: z.array(EventType).optional(),
-    /** Events of its runs and squads, and of the hub. */
+    /** Only events of the runs and squads of this workspace, and of the hub. */
     workspace: z.string().optional(),
-    /** Only older events: `next` of the previous page. */
+    /** Only events that are older than this, for paging: `next` of the previous page. */
     before: z.number().int().optional(),
     after: z.number().int().optional(),
     limit: z.number().int().min(1).max(1000).default(200),
   }),
   output: z.object({
     events: z.array(Event),
-    /** Null: there are no older events. */
+    /** Value for `before` to get the next page. Null if there are no older events. */
     next: z.number().nullable(),
   }),
   async run({ services }, { run, squad, limit, ...filter }) {
@@ -37,22 +37,22 @@ export const listEvents = operation({
   },
 });
 
-/** Others wait while these are read. */
+/** Number of events to read at once, because other requests wait meanwhile. */
 const MAX_AT_ONCE = 100;
 
 /** Emits every event after `after`: first the stored ones, then each as it happens, until the caller disconnects. */
 export const followEvents = operation({
   name: 'follow_events',
-  // it streams; over HTTP the WebSocket does
+  // no HTTP route: this streams, and over HTTP the WebSocket does that
   route: null,
   agents: 'spawn',
   input: z.strictObject({
     after: z.number().int().default(0),
     squadId: SquadId.optional(),
     runId: RunId.optional(),
-    /** Events of its runs and squads, and of the hub. */
+    /** Only events of the runs and squads of this workspace, and of the hub. */
     workspace: z.string().optional(),
-    /** False: only stored events. */
+    /** If false, only stored events are returned, without waiting for new ones. */
     live: z.boolean().default(true),
   }),
   output: z.object({ last: z.number() }),
@@ -101,7 +101,7 @@ export const followEvents = operation({
 const matches = (event: Event, squadId?: string, runId?: string) =>
   (squadId === undefined || event.squadId === squadId) && (runId === undefined || event.runId === runId);
 
-/** Events do not name a workspace: their runs do, and that never changes. */
+/** Events do not name a workspace, but their runs do. The workspace of a run never changes. */
 function placeFilter({ store, runner }: Services, workspace: string | undefined) {
   const known = new Map<RunId | SquadId, string | null>();
   const placeOf = async (runId: RunId | null, squadId: SquadId | null): Promise<string | null> => {

@@ -20,7 +20,7 @@ export async function findRun(
 
 interface FoundSquad {
   squad: Squad;
-  /** In member order. */
+  /** Runs of the squad, in member order. */
   runs: Run[];
 }
 

@@ -141,7 +141,7 @@ export const listBoard = operation({
     /** Words that must all occur in the task, title, role, engine, model or id. */
     q: z.string().max(400).optional(),
     squad: z.string().optional(),
-    /** `next` of the previous page. */
+    /** Cursor from `next` of the previous page. */
     cursor: z.string().max(200).optional(),
     limit: z.number().int().min(1).max(200).default(50),
   }),
@@ -151,11 +151,11 @@ export const listBoard = operation({
     counts: z.record(Need, z.number()),
     /** Number of runs with a question in the inbox, among those that need the user. */
     asking: z.number(),
-    /** Null: this is the last page. */
+    /** Cursor for the next page. Null on the last page. */
     next: z.string().nullable(),
-    /** Cost of the runs created today in all workspaces; null: no cost was reported. */
+    /** Cost of the runs created today in all workspaces. Null if no cost was reported. */
     spentTodayUsd: z.number().nullable(),
-    /** True: at least a part of the cost was estimated from a price list. */
+    /** True if at least a part of today's cost was estimated from a price list. */
     isTodayEstimated: z.boolean(),
     /** Number of today's ended runs with unknown cost, which is not included in the sum. */
     unreportedToday: z.number(),
@@ -194,7 +194,10 @@ export const listBoard = operation({
 });
 
 /** Runs that have not ended, by attention level, newest first. */
-async function liveRuns(services: UserServices, filter: BoardFilter): Promise<Record<LiveNeed, Run[]>> {
+export async function liveRuns(
+  services: UserServices,
+  filter: BoardFilter,
+): Promise<Record<LiveNeed, Run[]>> {
   const { runner, store } = services;
   const { workspace, squadId, q } = filter;
   const all = runner

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { firstThatFit } from '../../core/output/digest.ts';
 import { SquadError } from '../../schema/error.ts';
 import { isEnd, namedSummary, type Run, RunStatus, ShownRun, shownRun } from '../../schema/run.ts';
-import { Quiet } from '../../schema/run-card.ts';
+import { BranchState, Quiet } from '../../schema/run-card.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { askNotes, openQuestionsOf, ShownAsk } from '../inbox/open-questions.ts';
 import { type Call, operation, type Services } from '../operation.ts';
@@ -23,15 +23,30 @@ export const listRuns = operation({
     before: z.number().optional(),
     limit: z.number().int().min(1).max(1000).default(20),
   }),
-  output: z.object({ runs: z.array(ShownRun.extend({ quiet: Quiet.nullable(), needsYou: z.boolean() })) }),
+  output: z.object({
+    runs: z.array(
+      ShownRun.extend({
+        quiet: Quiet.nullable(),
+        needsYou: z.boolean(),
+        /** Null if the run has not ended, has no branch of its own, or has nothing to merge. */
+        branchState: BranchState.nullable(),
+      }),
+    ),
+  }),
   async run({ services }, filter) {
     const runs = await services.store.runs(filter);
     const undecided = await undecidedAmong(services, runs);
+    const branches = await services.branchStates.of(runs);
     const shown = [];
     for (const [at, row] of runs.entries()) {
       if (at % SHOWN_AT_ONCE === SHOWN_AT_ONCE - 1) await immediate();
       const run = await currentRun(services, row);
-      shown.push({ ...shownRun(run), quiet: stallOf(services, run), needsYou: undecided.has(run.id) });
+      shown.push({
+        ...shownRun(run),
+        quiet: stallOf(services, run),
+        needsYou: undecided.has(run.id),
+        branchState: branches.get(run.id) ?? null,
+      });
     }
     return { runs: shown };
   },
@@ -41,8 +56,8 @@ export const listRuns = operation({
 const SHOWN_AT_ONCE = 200;
 
 /**
- * The runs that have not ended in the caller's workspace, or in all. `others`: those in other workspaces. An agent sees
- * only runs that it may see, in all workspaces. Throws WORKSPACE_UNSET or WORKSPACE_REFUSED.
+ * Runs that have not ended, in the caller's workspace or in all workspaces. `others` are runs in other workspaces. An
+ * agent sees only runs that it may see, in all workspaces. Throws WORKSPACE_UNSET or WORKSPACE_REFUSED.
  */
 export async function liveRunsOf(
   { services, caller }: Pick<Call, 'services' | 'caller'>,
@@ -54,7 +69,7 @@ export async function liveRunsOf(
   return { runs: live.filter(isHere), others: live.filter(run => !isHere(run)), workspace };
 }
 
-/** The workspace to list; null: every workspace. */
+/** The workspace to list. Null means every workspace. */
 async function scopeOf(
   { services, caller }: Pick<Call, 'services' | 'caller'>,
   isEverywhere: boolean,

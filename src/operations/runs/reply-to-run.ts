@@ -6,6 +6,7 @@ import type { SquadRequest } from '../../core/runs/run-request.ts';
 import { checkTask } from '../../core/text.ts';
 import type { EngineSpec } from '../../schema/engine-spec.ts';
 import { asSquadError, SquadError } from '../../schema/error.ts';
+import { LOCAL } from '../../schema/machines/machine.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { type Call, operation, type Services } from '../operation.ts';
@@ -91,13 +92,14 @@ export async function replyTo(
     takesUp: { runId: run.id, by: 'reply' as const },
     keeps: run.options.sandbox,
     spec,
+    machine: run.options.machine ?? LOCAL,
     place: { directory: run.directory, worktree: run.worktree },
   };
   const workspace = await workspaceOfRun(services, caller, run.workspace);
   return { asked: { members: [request] }, workspace };
 }
 
-/** Checked early; the runner would refuse it too, but only after everything was planned. */
+/** Throws if a live run uses the chat. The runner would refuse the reply too, but only after everything was planned. */
 export function refuseBusyChat({ runner }: Pick<Services, 'runner'>, chatId: string): void {
   const holder = runner.liveRuns().find(run => run.chatId === chatId && !isEnd(run.status));
   if (holder) throw chatBusy(chatId, `run ${holder.id}`);
@@ -142,12 +144,12 @@ function noChat(run: Run, spec: EngineSpec, { engines }: Services): SquadError {
 
 /** A chat belongs to one engine, so its program must exist and not be too old. */
 export async function checkProgram(
-  { engines }: Pick<Services, 'engines'>,
-  { id }: Run,
+  { engines, machines }: Pick<Services, 'engines' | 'machines'>,
+  { id, options }: Run,
   spec: EngineSpec,
   env: Record<string, string>,
 ): Promise<void> {
-  await engines.refresh(spec, env).catch(thrown => {
+  await engines.refresh(spec, env, machines.clis(options.machine)).catch(thrown => {
     const error = asSquadError(thrown);
     if (error.code !== 'ENGINE_NOT_FOUND' || spec.kind !== 'cli') throw error;
     throw new SquadError(

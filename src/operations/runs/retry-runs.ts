@@ -5,6 +5,7 @@ import { loadPlan } from '../../core/runs/plan-file.ts';
 import type { RunRequest, SquadRequest } from '../../core/runs/run-request.ts';
 import { cliNamed, type EngineSpec } from '../../schema/engine-spec.ts';
 import { SquadError } from '../../schema/error.ts';
+import { LOCAL } from '../../schema/machines/machine.ts';
 import type { Role } from '../../schema/role.ts';
 import { isEnd, type Run, type Squad } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
@@ -91,7 +92,7 @@ async function requestAgain(
   }
   if (engine === undefined) {
     if (run.chatId !== null) refuseBusyChat(services, run.chatId);
-    return { ...request, chatId: run.chatId ?? undefined, spec };
+    return { ...request, machine: run.options.machine ?? LOCAL, chatId: run.chatId ?? undefined, spec };
   }
   throw new SquadError(
     'INVALID_INPUT',
@@ -102,7 +103,9 @@ async function requestAgain(
   );
 }
 
-/** Uses the engine by name, so that its program is searched for again; a template in its current configuration. */
+/**
+ * Uses the engine by name, so that its program is searched for again. A template is used in its current configuration.
+ */
 async function sameEngine(
   spec: EngineSpec,
   asked: string | undefined,

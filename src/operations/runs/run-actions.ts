@@ -238,9 +238,9 @@ export const runActions = operation({
         /** Terminal command that does the same. */
         command: z.string(),
         isPossible: z.boolean(),
-        /** Why the action is not possible; null: it is. */
+        /** Why the action is not possible. Null if it is possible. */
         why: z.string().nullable(),
-        /** Why the user has to run the command in a terminal; null: the action can be requested here. */
+        /** Why the user has to run the command in a terminal. Null if the action can be requested here. */
         byHand: z.string().nullable(),
       }),
     ),

@@ -9,7 +9,7 @@ import { isAtReviewLimit } from '../../schema/shown-status.ts';
 import type { Services, UserServices } from '../operation.ts';
 import { undecidedAmong } from './run-notes.ts';
 
-/** True: a question is for the user, not for the run that started it. */
+/** Whether one of the questions is for the user, not for the run that started the asking run. */
 export const asksUser = (asks: readonly InboxItem[]): boolean => asks.some(({ owner }) => owner === 'user');
 
 export function stallOf({ runner }: Pick<Services, 'runner'>, { id, status }: Run): Quiet | null {
@@ -19,7 +19,7 @@ export function stallOf({ runner }: Pick<Services, 'runner'>, { id, status }: Ru
   return { state: silence.state, since: silence.since, text: silence.sentence };
 }
 
-type CardServices = Pick<UserServices, 'store' | 'runner' | 'clock' | 'activity' | 'inbox'>;
+type CardServices = Pick<UserServices, 'store' | 'runner' | 'clock' | 'activity' | 'inbox' | 'branchStates'>;
 
 const MAX_TITLE_LENGTH = 80;
 const MAX_QUESTION_LENGTH = 160;
@@ -31,6 +31,7 @@ export async function cardsOf(services: CardServices, runs: readonly Run[]): Pro
   const failures = runs.filter(run => isFreshFailure(run, now)).map(({ id }) => id);
   const takenUp = failures.length > 0 ? await store.takenUp(failures) : new Set<RunId>();
   const undecided = await undecidedAmong(services, runs);
+  const branches = await services.branchStates.of(runs);
   const activities = await Promise.all(
     runs.map(({ id, status }) => (isEnd(status) ? null : services.activity.of(id))),
   );
@@ -41,6 +42,7 @@ export async function cardsOf(services: CardServices, runs: readonly Run[]): Pro
       isUndecided: undecided.has(run.id),
       now,
     }),
+    branchState: branches.get(run.id) ?? null,
     activity: isEnd(run.status) ? null : activities[i]!,
   }));
 }
@@ -55,6 +57,7 @@ function ofRow(run: Run) {
     title: oneLine(runSummary(run), MAX_TITLE_LENGTH),
     branch: worktree?.branch ?? null,
     sandbox: options.sandbox.level,
+    machine: options.machine,
     ...{ status, error, turn, createdAt, startedAt, endedAt },
     lines: evidence?.diff ?? null,
     verdict: evidence?.verdict ?? null,
@@ -107,15 +110,15 @@ export async function touchedRuns(
       const run = runner.current(id) ?? (await store.run(id));
       if (run) touched.set(id, run);
     }
-  // A failed run, or one at its review limit, needs no attention once its task is retried or continued; there is no
-  // event about that.
+  // A retry or reply changes the cards of earlier runs of its task, but no event reports that. A failed run, or a run
+  // at its review limit, no longer needs attention. A branch belongs to the last run in its work tree.
   const begun = events.filter(({ body }) => body.type === 'run.queued' && body.turn === undefined);
   for (const { runId } of begun) {
     const run = runId === null ? undefined : touched.get(runId);
     if (!run || run.lineageId === run.id) continue;
     const { lineageId } = run;
     for (const left of await store.runs({ lineageId, status: [...FAILURES, 'completed'], limit: MAX_TRIES }))
-      if (!touched.has(left.id) && (left.status !== 'completed' || isAtReviewLimit(left)))
+      if (!touched.has(left.id) && (left.status !== 'completed' || left.worktree || isAtReviewLimit(left)))
         touched.set(left.id, left);
   }
   return [...touched.values()];

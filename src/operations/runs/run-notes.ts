@@ -14,10 +14,14 @@ export const notesOfRun = (services: Pick<Services, 'engines'>, run: Run): strin
 ];
 
 /** Only a person can log in, so the model has to pass this hint on. */
-export function loginHint({ engines }: Pick<Services, 'engines'>, { engine, error }: Run): string[] {
+export function loginHint({ engines }: Pick<Services, 'engines'>, { engine, error, options }: Run): string[] {
   if (error?.code !== 'ENGINE_NOT_LOGGED_IN') return [];
-  return engines.clis().flatMap(({ cli, login }) => (cli === engine ? [`For the user: ${login}`] : []));
+  const hint = engines.clis().flatMap(({ cli, login }) => (cli === engine ? [`For the user: ${login}`] : []));
+  return options.sandbox.level === 'off' || hint.length === 0 ? hint : [...hint, NOT_RENEWED];
 }
+
+const NOT_RENEWED =
+  'Log in outside the sandbox: inside, the login is read-only, so a renewed token is not saved. An API key needs no renewal.';
 
 /** Fits the notes into `budget` characters of JSON. A cut is marked, because it may hide an unavailable server. */
 export function fitNotes(notes: readonly string[], id: string, budget: number): string {

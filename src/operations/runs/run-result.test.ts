@@ -23,7 +23,7 @@ let asking: Run | null = null;
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'squad-result-'));
-  const store = await openStore({ file: join(folder, 'squad.db'), version: '1' });
+  const store = await openStore({ database: join(folder, 'squad.db'), version: '1' });
   const files = createRunFiles<RunId>({ runsDir: join(folder, 'runs'), chatsDir: join(folder, 'chats') });
   const clock = { now: () => 1_700_000_060_000, monotonic: () => 0 };
   const inbox = new Inbox({

@@ -29,12 +29,12 @@ import { waitingCall, waitingFor } from './wait.ts';
 export const RESULT_LIMIT = 12_000;
 /** Number of bytes to read from each end of an output; more could not be shown. */
 const SAMPLE_BYTES = RESULT_LIMIT;
-/** Reserved for the note that there are more members. */
+/** Characters reserved for the note that there are more members. */
 const MORE_LENGTH = 160;
 const MAX_ERROR_LENGTH = 500;
 const MAX_NOTE = 400;
 
-/** For texts that were cut too short to contain this hint. */
+/** Hint how to read the rest, for texts that were cut too short to contain it. */
 export const READ_ON =
   'get_result {"spawn_id"} has all of one; with stream and offset it reads on in a cut text.';
 
@@ -59,7 +59,7 @@ export const MemberResult = z.object({
 });
 type MemberResult = z.infer<typeof MemberResult>;
 
-/** Facts about the call that results depend on. */
+/** Details of the call that the result depends on. */
 export type ResultOptions = Pick<Call, 'ceilingMs' | 'tool'>;
 
 export interface SquadResult {
@@ -216,13 +216,13 @@ const pagesFrom =
 /** Limits in characters of JSON, because paths and commit subjects can be long and results have a size limit. */
 const MAX_EVIDENCE_CHARS = { files: 1_200, commits: 600, note: 300 };
 
-/** Evidence that Squad collected about a run. Null: none was collected, or the run has not ended. */
+/** Evidence that Squad collected about a run. Null if none was collected, or the run has not ended. */
 export const RunEvidence = z.object({
   verdict: Verdict.nullable(),
   exit_code: z.number().nullable(),
   tool_calls: z.number().nullable(),
   tool_failures: z.number().nullable(),
-  /** `files` contains the first ones that fit. */
+  /** Changed files. `files` contains as many as fit. */
   files_changed: z.object({ count: z.number(), files: z.array(z.string()).optional() }).nullable(),
   commits: z.object({ count: z.number(), newest: z.array(CommitMade).optional() }).nullable(),
   diff: z.object({ insertions: z.number(), deletions: z.number() }).nullable(),
@@ -253,7 +253,7 @@ function runEvidence({ evidence, status }: Run, turn: Turn | undefined): RunEvid
   };
 }
 
-/** Evidence with the figures, without names. */
+/** Evidence with numbers only, without file names. */
 export function briefly({ files_changed, commits, note, ...rest }: RunEvidence): RunEvidence {
   return {
     ...rest,

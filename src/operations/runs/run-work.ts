@@ -12,9 +12,9 @@ export const ShownWork = z.object({
   branch: z.string(),
   base: z.string(),
   path: z.string(),
-  /** Whether the folder exists; null: unknown. */
+  /** Whether the folder exists. Null if unknown. */
   isThere: z.boolean().nullable(),
-  /** Commit of the branch; null: the branch is gone, or unknown. */
+  /** Commit of the branch. Null if the branch is gone, or unknown. */
   tip: z.string().nullable(),
   /** Refs with saved changes, newest last. */
   saved: z.array(z.string()),
@@ -25,11 +25,11 @@ export type ShownWork = z.infer<typeof ShownWork>;
 export const ReviewOfRun = z.object({
   id: ReviewId,
   iteration: z.number(),
-  /** Number of rounds that its task may have. */
+  /** Number of review rounds that the task may have. */
   max: z.number(),
   coderId: RunId,
   reviewerId: RunId,
-  /** Null: the review has not ended. */
+  /** Outcome of the review. Null while it is open. */
   outcome: ReviewOutcome.nullable(),
 });
 export type ReviewOfRun = z.infer<typeof ReviewOfRun>;
@@ -75,7 +75,9 @@ export async function pullRequestOf(
   return { number, url, branch };
 }
 
-/** Where the changes of a run with a work tree are, because the reader's own checkout does not have them. */
+/**
+ * Notes that say where the changes of a run with a work tree are, because the reader's own checkout does not have them.
+ */
 export function branchNotes({ id, worktree, reviewOf, evidence }: Run): string[] {
   if (!worktree || reviewOf !== null || changedNothing(evidence)) return [];
   const merge = `\`squad diff ${shellWord(id)}\` shows it, \`squad integrate ${shellWord(id)}\` merges it.`;

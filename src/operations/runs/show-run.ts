@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { loadCommand, loadPlan } from '../../core/runs/plan-file.ts';
 import { RunId } from '../../schema/ids.ts';
 import { isEnd, type Run, ShownRun, ShownStatus, Squad, shownRun, TakesUp, Turn } from '../../schema/run.ts';
-import { Quiet } from '../../schema/run-card.ts';
+import { BranchState, Quiet } from '../../schema/run-card.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { type Call, operation, type Services } from '../operation.ts';
 import { currentRun, findRun } from './find-runs.ts';
@@ -12,15 +12,16 @@ import { pullRequestOf, ReviewOfRun, reviewOfRun, ShownPullRequest, ShownWork, w
 
 /** Known settings that a run was started with. */
 export const RunSetting = z.object({
-  /** The engine's program, and the version it reported; null: unknown, or the engine has no program. */
+  /** The engine's program, and the version it reported. Null if unknown, or the engine has no program. */
   program: z.string().nullable(),
   version: z.string().nullable(),
   /** Subagent file, if the run is a call of a subagent. */
   subagentFile: z.string().nullable(),
-  /** Names of its environment variables; null: the run has ended, or the caller may not see them. */
+  /** Names of the run's environment variables. Null if the run has ended, or if the caller may not see them. */
   variables: z.array(z.string()).nullable(),
   /**
-   * Program and arguments of the last turn, without secrets and prompt; null: unknown, or the caller may not see them.
+   * Program and arguments of the last turn, without secrets and prompt. Null if unknown, or the caller may not see
+   * them.
    */
   command: z.array(z.string()).nullable(),
 });
@@ -45,13 +46,13 @@ const MAX_TRIES = 1000;
 const Try = z.object({
   runId: RunId,
   by: TakesUp.shape.by,
-  /** Null: the run was removed. */
+  /** Status of the run. Null if the run was removed. */
   status: ShownStatus.nullable(),
 });
 
 /** Earlier and later runs with the same task. */
 export const Attempts = z.object({
-  /** The run that this one retries or continues. */
+  /** The earlier run that this run retries or continues. */
   of: Try.nullable(),
   /** Runs that retry or continue this one, oldest first. */
   since: z.array(Try),
@@ -83,11 +84,13 @@ export const showRun = operation({
   input: z.strictObject({ run: z.string() }),
   output: z.object({
     run: ShownRun,
-    /** Set while the run is running without output or other activity. */
+    /** Kind of inactivity, while the run is running without output or other activity. Null otherwise. */
     quiet: Quiet.nullable(),
     turns: z.array(Turn),
     squad: Squad.nullable(),
-    /** Null: the run works in the caller's folder. */
+    /** Null if the run has not ended, has no branch of its own, or has nothing to merge. */
+    branchState: BranchState.nullable(),
+    /** Work tree of the run. Null if the run works in the caller's folder. */
     work: ShownWork.nullable(),
     /** The review that the run waits for or had last, or for which it was started. */
     review: ReviewOfRun.nullable(),
@@ -124,6 +127,7 @@ export const showRun = operation({
     return {
       run: shownRun(run),
       quiet: stallOf(services, run),
+      branchState: (await services.branchStates.of([run])).get(run.id) ?? null,
       ...{ turns, squad, work, review, pullRequest, tries, setting, result },
       files: {
         stdout: files.outputPath(turn, 'stdout'),

@@ -32,7 +32,7 @@ const Mark = z.object({
 });
 type Mark = z.infer<typeof Mark>;
 
-/** Oldest first. */
+/** Events for the timeline, oldest first. */
 async function marksOf({ store }: Pick<Services, 'store'>, ids: readonly RunId[]): Promise<Mark[]> {
   const events = await Promise.all(
     ids.map(runId => store.events({ runId, types: MARK_TYPES, limit: MAX_OF_RUN, reverse: true })),
@@ -91,13 +91,13 @@ export const showSquad = operation({
     /** Members in their order, then their descendants, including reviewers. */
     runs: z.array(RunCard),
     turns: z.array(Turn.pick({ runId: true, number: true, startedAt: true, endedAt: true, exitCode: true })),
-    /** Oldest first. */
+    /** Events on the timeline, oldest first. */
     marks: z.array(Mark),
     totals: z.record(
       RunId,
       z.object({
         own: Usage.nullable(),
-        /** Usage including all descendants; null: none of them has reported any. */
+        /** Usage including all descendants. Null if none of them has reported any. */
         withChildren: Usage.nullable(),
         /** Number of ended runs among them with unknown cost, which is not included in the sum. */
         unreported: z.number(),

@@ -78,7 +78,7 @@ function aggregateText(runs: Run[], samples: Sample[], room: number): string {
   return headings.map((heading, i) => heading + texts[i]!.text.trim()).join('\n\n');
 }
 
-/** Longer values are left out. */
+/** Longer structured answers are left out of the result. */
 const MAX_STRUCTURED_LENGTH = 300;
 /** Share of the space for text that the results get if there is also an aggregate. */
 const SHARE_OF_RESULTS = 0.35;
@@ -154,7 +154,7 @@ export async function parallelResult(
   throw new Error('There is always a last detail');
 }
 
-/** A result without the agent's text and the handles to it. */
+/** A list item for a run: its result without the agent's text and without the ids for reading that text. */
 function item(fact: RunResult, notes: string[], detail: Detail): Item {
   const error = fact.error && {
     ...fact.error,
@@ -213,7 +213,7 @@ export interface TaskTarget {
 export const parallelTaskId = (squadId: string, aggregates: boolean): string =>
   `${squadId}.${aggregates ? 'aggregate' : 'results'}`;
 
-/** Null: the id was not made by Squad. */
+/** Finds the run or squad of a task id. Null if Squad did not create the id. */
 export function taskTarget(taskId: string): TaskTarget | null {
   const [, id, kind, suffix] = /^((run|squad)_[0-9a-z]+)(?:\.(results|aggregate))?$/.exec(taskId) ?? [];
   if (id === undefined || (kind === 'run' && suffix !== undefined)) return null;

@@ -36,12 +36,12 @@ export const isAsync = (input: unknown): boolean => (input as { async?: unknown 
 
 const MIN_S = 30;
 const MAX_S = 1800;
-/** Limited, because names are part of results and listings. */
+/** Names are short because they are part of results and listings. */
 const MAX_NAME_LENGTH = 200;
 const TIME = `a run may take ${MIN_S} to ${MAX_S} seconds`;
 
 const timeout = z.int().min(MIN_S, TIME).max(MAX_S, TIME).describe('Seconds');
-// Checked here instead of in the schema, whose size costs every client context.
+// Lengths are checked here and not in the JSON schema, because every byte of the schema costs every client context.
 const atMost = (most: number) => z.string().refine(text => text.length <= most, `at most ${most} characters`);
 const name = atMost(MAX_NAME_LENGTH).min(1);
 const names = z.array(name);
@@ -53,8 +53,8 @@ const common = {
   tools: names.optional(),
   timeout: timeout.optional(),
   task_summary: atMost(MAX_NAME_LENGTH).optional().describe('One line for listings'),
-  include_context: z.boolean().optional().describe("The project's own documents; true unless you say no"),
-  structured_output: z.string().min(1).optional().describe('Path of a JSON Schema the answer must fit'),
+  include_context: z.boolean().optional().describe("Add the project's documents (default: true)"),
+  structured_output: z.string().min(1).optional().describe('Path of a JSON Schema for the answer'),
   permission: Permission.optional(),
   isolation: Isolation.optional(),
   sandbox: SandboxLevel.optional(),
@@ -98,7 +98,7 @@ const agent = {
 const StatelessAgent = z.strictObject(agent);
 export const StatefulAgent = z.strictObject({
   ...agent,
-  chatId: z.string().min(1).optional().describe('Chat to go on with; none opens a new one'),
+  chatId: z.string().min(1).optional().describe('Chat to continue; none: a new one'),
 });
 
 /** The most used options, for a schema without space for all. */
@@ -109,6 +109,7 @@ export const CommonOptions = StatelessAgent.pick({
   model: true,
   permission: true,
   isolation: true,
+  sandbox: true,
   working_directory: true,
   timeout: true,
 });

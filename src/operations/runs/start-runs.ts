@@ -20,14 +20,14 @@ const MAX_LENGTH = { cwd: 4096, chatId: MAX_CHAT_ID_LENGTH, metadata: 4000 };
 const member = z.strictObject({
   roleId: z.string(),
   task: z.string(),
-  cwd: z.string().optional().describe('Folder to work in, relative to the workspace'),
+  cwd: z.string().optional().describe('Relative to the workspace'),
   isolation: Isolation.optional(),
   sandbox: SandboxLevel.optional(),
 });
-const chatMember = member.extend({
-  chatId: z.string().min(1).optional().describe('Chat to go on with; none opens a new one'),
+export const ChatMember = member.extend({
+  chatId: z.string().min(1).optional().describe('Chat to continue; none: a new one'),
 });
-const request = <T extends z.ZodType>(members: T) =>
+export const request = <T extends z.ZodType>(members: T) =>
   z.strictObject({
     members: z.array(members).min(1).max(MAX_MEMBERS),
     metadata: z.record(z.string(), z.unknown()).optional(),
@@ -41,7 +41,7 @@ export const TimeoutMs = z
   .max(2 ** 31 - 1);
 
 export const StatelessRequest = request(member);
-export const StatefulRequest = request(chatMember);
+export const StatefulRequest = request(ChatMember);
 
 type Starter = Pick<Call, 'services' | 'caller' | 'onStarted'>;
 
@@ -79,8 +79,8 @@ export async function planRuns(
   asked: SquadRequest,
   workspace: Workspace,
 ): Promise<StartedSquad> {
-  const { engines, clock, runner, files, workspaces, worktrees, mcpConfigs } = services;
-  // Read in parallel with the planning, because the start of every agent waits for both.
+  const { engines, clock, runner, files, workspaces, worktrees, mcpConfigs, machines } = services;
+  // The server configuration is read while the runs are planned, because the start of every agent waits for both.
   const servers = asked.members.every(isSubagentRequest)
     ? Promise.resolve(NO_SERVERS)
     : mcpConfigs.of(workspace.root);
@@ -93,6 +93,7 @@ export async function planRuns(
     files,
     clock,
     worktrees,
+    machines,
     settings: services.settings.all(),
     remainingBudget: caller.parent && (await runner.remainingBudget(caller.parent.id)),
     baseline: directory => runner.earlyBaseline(directory),
@@ -110,7 +111,7 @@ export async function planRuns(
   };
 }
 
-/** A subagent has its own servers. */
+/** A subagent has its own servers, so it gets none from the workspace. */
 const NO_SERVERS = { config: null, warnings: [] };
 
 function untrustedSettings({ ignored }: Workspace, { runs }: PlannedSquad): { key: string; file: string }[] {
@@ -152,7 +153,7 @@ function memberPath(members: RunRequest[], at: number): string {
   return members.length === 1 ? '' : `agents[${at}].`;
 }
 
-/** Reply for runs that are saved and queued. */
+/** Result of a call that returns at once: its runs are saved and queued. */
 export const Started = z.object({
   squadId: z.string(),
   runIds: z.array(z.string()),

@@ -4,8 +4,11 @@ import { NetworkAccess, SandboxLevel } from '../../schema/sandbox.ts';
 import { Isolation } from '../../schema/worktree.ts';
 import { reportFailure } from '../dispatch.ts';
 import { operation } from '../operation.ts';
+import { refuseStartedItems } from '../team/backlog.ts';
 import { MemberResult, type SquadResult, squadResult } from './run-result.ts';
 import {
+  ChatMember,
+  request,
   Started,
   StatefulRequest,
   StatelessRequest,
@@ -51,28 +54,47 @@ export const startSquadMembers = operation({
   },
 });
 
+const Engine = z.string().min(1);
+const Budget = z.number().positive('a budget is more than 0; leave it out for none');
+
 /**
- * Starts runs for a person in a terminal, without waiting. Engine, model, permission, budget and timeout of the call
- * override those of the role.
+ * Starts runs for a person, without waiting. Engine, model, permission, budget and timeout of the call override those of
+ * the role, and those of a member override both.
  */
 export const startSquad = operation({
   name: 'start_squad',
   route: 'POST /squads',
   agents: 'spawn',
-  input: StatefulRequest.extend({
-    engine: z.string().min(1).optional(),
+  input: request(
+    ChatMember.extend({
+      engine: Engine.optional(),
+      budgetUsd: Budget.optional(),
+      /** Key of the backlog item that the member works on, from list_backlog. */
+      backlog: z.string().min(1).max(40).optional(),
+    }),
+  ).extend({
+    engine: Engine.optional(),
     model: z.string().min(1).optional(),
     permission: Permission.optional(),
     isolation: Isolation.optional(),
     sandbox: SandboxLevel.optional(),
     network: NetworkAccess.optional(),
-    budgetUsd: z.number().positive('a budget is more than 0; leave it out for none').optional(),
+    budgetUsd: Budget.optional(),
     timeoutMs: TimeoutMs.optional(),
+    machine: z.string().min(1).max(200).optional(),
+    /** True to start backlog items that were started before. */
+    again: z.boolean().default(false),
   }),
   output: Started,
   async run(call, input) {
-    const { members, metadata, ...asked } = input;
-    const request = { metadata, members: members.map(member => ({ ...member, ...asked })) };
-    return started(await startMembers(call, request));
+    const { members, again, ...asked } = input;
+    const items = members.map(({ backlog }) => backlog ?? null);
+    const keys = items.filter(key => key !== null);
+    if (keys.length > 0 && !again)
+      await refuseStartedItems(call.services, (await call.services.workspaces.open(call.caller)).root, keys);
+    const { metadata: given, ...options } = asked;
+    const metadata = keys.length > 0 ? { ...given, backlog: items } : given;
+    const requests = members.map(({ backlog, ...member }) => ({ ...options, ...member }));
+    return started(await startMembers(call, { metadata, members: requests }));
   },
 });

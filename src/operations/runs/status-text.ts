@@ -10,7 +10,7 @@ import type { Services } from '../operation.ts';
 const MAX_ACTIVITY_CHARS = 160;
 const SIGN_TYPES: Event['body']['type'][] = ['run.started', 'run.activity', 'run.quiet', 'run.stopping'];
 
-/** The newest activity of a run that has not ended, in one line; null: none yet. */
+/** The newest activity of a run that has not ended, in one line. Null if there is none yet. */
 export async function latestActivity(
   store: Pick<Store, 'events'>,
   { id, status }: Run,
@@ -69,7 +69,7 @@ export async function statusText(services: Services, runs: readonly Run[]): Prom
   return activity === null ? name : `${name}, ${line(activity)}`;
 }
 
-/** For example `2 running, 1 completed`. */
+/** Formats counts by status, for example `2 running, 1 completed`. */
 export function statusCounts(runs: readonly Run[]): string {
   const counts = new Map<string, number>();
   for (const run of runs) {

@@ -26,7 +26,7 @@ export const takeOver = operation({
   route: 'POST /runs/{run}/take-over',
   input: z.strictObject({
     run: z.string(),
-    /** True: only check, end nothing. */
+    /** True to only check whether a take-over is possible, and to end nothing. */
     only_look: z.boolean().default(false),
   }),
   output: z.object({
@@ -37,7 +37,7 @@ export const takeOver = operation({
     engine: z.string(),
     chat_id: z.string(),
     cwd: z.string(),
-    /** Null with `only_look`. */
+    /** Command that opens the chat. Null with `only_look`. */
     command: z.object({ argv: z.array(z.string()), env: z.record(z.string(), z.string()) }).nullable(),
   }),
   async run(call, { run: given, only_look }) {
@@ -78,14 +78,26 @@ async function canBeTakenOver(call: InteractiveCall, run: Run): Promise<boolean>
 }
 
 interface InteractiveCall extends Pick<Call, 'caller'> {
-  services: Pick<Services, 'files' | 'engines' | 'runner' | 'workspaces'>;
+  services: Pick<Services, 'files' | 'engines' | 'machines' | 'runner' | 'workspaces'>;
 }
+
+const elsewhere = ({ id }: Run, machine: string): SquadError =>
+  new SquadError(
+    'TERMINAL_UNAVAILABLE',
+    `The chat of run ${id} is on ${machine}, where Squad cannot open it`,
+    {
+      suggestions: [
+        `Continue it with \`squad reply ${shellWord(id)} TEXT\`, or log in to ${machine} and start the program there.`,
+      ],
+    },
+  );
 
 /** The command with which a person continues the chat of a run. Throws if there is none. */
 export async function interactiveCommand(
   { services, caller }: InteractiveCall,
   run: Run,
 ): Promise<{ interactive: NonNullable<Engine['interactive']>; chatId: string; engine: Engine }> {
+  if (run.options.machine !== null) throw elsewhere(run, run.options.machine);
   const plan = await loadPlan(services.files, run);
   if (plan === null) throw planLost(run);
   const engine = services.engines.create(plan.spec);
@@ -164,9 +176,9 @@ export const openSession = operation({
     run_id: z.string(),
     status: RunStatus,
     is_over: z.boolean(),
-    /** Null: tmux is missing or switched off, or the run has ended. */
+    /** Name of the tmux session. Null if tmux is missing or switched off, or the run has ended. */
     session_name: z.string().nullable(),
-    /** How an ended run can be continued; null: the run has not ended. */
+    /** How an ended run can be continued. Null if the run has not ended. */
     goes_on_by: z.object({ reply: z.boolean(), take_over: z.boolean() }).nullable(),
   }),
   async run(call, { run: given }) {

@@ -55,7 +55,7 @@ export async function withHeartbeat<T>(
   text: () => string,
   wait: (beat: () => void) => Promise<T>,
 ): Promise<T> {
-  // Not awaited: a client that has stopped reading must not delay the result.
+  // The heartbeat is not awaited, because a client that has stopped reading must not delay the result.
   const beat = () => void progress(text()).catch(() => {});
   const heart = setInterval(beat, HEARTBEAT_MS);
   try {

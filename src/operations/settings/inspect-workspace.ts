@@ -3,13 +3,13 @@ import { z } from 'zod';
 import type { Engine, TurnInput } from '../../core/ports/engine.ts';
 import type { RunFiles } from '../../core/ports/run-files.ts';
 import { policyFor } from '../../core/runs/engine-policy.ts';
-import { optionsOf } from '../../core/runs/run-request.ts';
+import { optionsOf, type RunRequest } from '../../core/runs/run-request.ts';
 import { dryRunFiles } from '../../core/runs/turn-input.ts';
 import { type HubSettingKey, HubSettings } from '../../schema/config.ts';
 import type { InstalledCli } from '../../schema/engine-spec.ts';
 import { asSquadError } from '../../schema/error.ts';
 import { newRunId } from '../../schema/ids.ts';
-import { isEnd } from '../../schema/run.ts';
+import { isEnd, PolicyRule } from '../../schema/run.ts';
 import { operation, type Services } from '../operation.ts';
 
 const Shown = z.object({ key: z.string(), value: z.unknown(), origin: z.string(), source: z.string() });
@@ -22,6 +22,8 @@ export const inspectWorkspace = operation({
   input: z.strictObject({}),
   output: z.object({
     root: z.string(),
+    /** Whether the folder is in a git repository. */
+    isRepository: z.boolean(),
     settings: z.array(Shown),
     untrusted: z.array(z.string()),
     ignored: z.array(z.object({ file: z.string(), key: z.string(), reason: z.string() })),
@@ -49,6 +51,7 @@ export const inspectWorkspace = operation({
     const roles = await workspace.roles();
     return {
       root: workspace.root,
+      isRepository: (await services.worktrees.checkout(workspace.root).catch(() => null)) !== null,
       settings: Object.entries(workspace.config).map(([key, setting]) => ({ key, ...setting })),
       untrusted: await workspace.untrusted(),
       ignored: workspace.ignored,
@@ -114,7 +117,7 @@ export const inspectEngines = operation({
   route: 'GET /engines',
   agents: 'spawn',
   input: z.strictObject({
-    /** False: do not search for programs, and start none. */
+    /** If false, Squad searches for no programs and starts none. */
     look: z.boolean().default(true),
   }),
   output: z.object({
@@ -122,7 +125,7 @@ export const inspectEngines = operation({
       z.object({
         id: z.string(),
         name: z.string(),
-        /** Null: the program was not found. */
+        /** Path of the program. Null if it was not found. */
         program: z.string().nullable(),
         version: z.string().nullable(),
         warning: z.string().nullable(),
@@ -130,6 +133,8 @@ export const inspectEngines = operation({
         login: z.string(),
         /** Limits that are only part of the instructions, not enforced. */
         advisory: z.array(z.string()),
+        /** Limits of a role, and what enforces each of them without a sandbox and in one. */
+        rules: z.array(PolicyRule.extend({ inSandbox: PolicyRule.shape.heldBy })),
       }),
     ),
   }),
@@ -147,27 +152,38 @@ export const inspectEngines = operation({
           version: found?.version ?? null,
           warning: found?.warning ?? null,
           advisory: found ? advisoryFor(services, found) : [],
+          rules: rulesFor(services, found ?? { cli, program: cli, version: null }),
         };
       }),
     };
   },
 });
 
-/** Which limits of a role are not enforced, except those about cost. */
-function advisoryFor({ engines }: Services, { cli, program, version }: InstalledCli): string[] {
+type KnownCli = Pick<InstalledCli, 'cli' | 'program' | 'version'>;
+
+/** Limits of a role with what enforces each of them, except limits of cost. */
+function rulesFor({ engines }: Services, { cli, program, version }: KnownCli) {
   const engine = engines.create({ kind: 'cli', cli, program, version });
-  const asked = (['read', 'edit'] as const).flatMap(permission => {
-    const request = { task: '', permission, tools: ['Read'] };
-    return policyFor(engine, optionsOf(request, {}));
+  const asked: RunRequest[] = [
+    { task: '', permission: 'read' },
+    { task: '', permission: 'edit' },
+    { task: '', permission: 'full', tools: ['Read'] },
+  ];
+  return asked.flatMap(request => {
+    const options = optionsOf(request, {});
+    const sandbox = { ...options.sandbox, level: 'workspace' as const };
+    const inside = policyFor(engine, { ...options, sandbox });
+    return policyFor(engine, options).map(({ rule, heldBy, note }) => ({
+      rule: rule.startsWith('tools:') ? 'tools' : rule,
+      ...{ heldBy, note, inSandbox: inside.find(each => each.rule === rule)?.heldBy ?? heldBy },
+    }));
   });
-  const limits = asked
-    .filter(({ heldBy }) => heldBy === 'advisory')
-    .map(({ rule, note }) => {
-      const name = rule.startsWith('tools:') ? 'tools' : rule;
-      return note === null ? name : `${name} (${note})`;
-    });
-  return [...new Set(limits)];
 }
+
+const advisoryFor = (services: Services, cli: KnownCli): string[] =>
+  rulesFor(services, cli)
+    .filter(({ heldBy }) => heldBy === 'advisory')
+    .map(({ rule, note }) => (note === null ? rule : `${rule} (${note})`));
 
 /**
  * Every workspace that has runs, most recently used first. A workspace whose folder is gone is listed only while it has

@@ -16,9 +16,9 @@ import { startRuns } from '../runs/start-runs.ts';
 import { waitForAnswer } from '../runs/wait.ts';
 
 interface Ending {
-  /** Who cancelled the call: its caller, the hub when it stopped, or another client; null: unknown. */
+  /** Canceller of the call: the caller, the stopping hub, or another client. Null if unknown. */
   stoppedBy: 'caller' | 'hub' | { client: string } | null;
-  /** True: there is a conversation to read. */
+  /** True if the run has a stored conversation. */
   hasConversation: boolean;
 }
 
@@ -79,7 +79,7 @@ const MAX_INPUTS = 100;
 export const SubagentAnswer = z.object({
   run_id: z.string(),
   text: z.string(),
-  /** The value given to `final_answer`, which matches the schema; absent if there is no schema. */
+  /** The value given to `final_answer`, which matches the schema. Absent if there is no schema. */
   structured: z.unknown().optional(),
 });
 export type SubagentAnswer = z.infer<typeof SubagentAnswer>;
@@ -100,7 +100,7 @@ export interface SubagentPorts {
   onLeaving(isGone: Promise<unknown>): void;
 }
 
-/** Agents may call it, because a subagent may be among the servers of another subagent's file. */
+/** Agents may call this operation, because a subagent may be among the servers of another subagent's file. */
 export const RUN_SUBAGENT = { name: 'run_subagent', agents: 'subagent' } as const satisfies Action;
 
 /** A subagent as an operation: takes a prompt, returns the answer. One call is one run, and ends with its caller. */
@@ -145,7 +145,10 @@ function requestFor(subagent: Subagent, prompt: string, inputs: string[], direct
   };
 }
 
-/** Checked here, because the spawn limit would refuse it too, but could not name the callers. */
+/**
+ * Throws if subagents call each other too deeply. The spawn limit would refuse the call too, but could not name the
+ * callers.
+ */
 async function refuseDepth(
   { services, caller }: Call,
   { name }: Subagent,
@@ -167,7 +170,7 @@ async function refuseDepth(
 }
 
 /**
- * A client that was started in the home folder or at the root of the file system is in no project; then the folder of
+ * A client that was started in the home folder or at the root of the file system is in no project. Then the folder of
  * the subagent file is the workspace.
  */
 async function workspaceOf({ services, caller }: Call, { file }: Subagent): Promise<Workspace> {

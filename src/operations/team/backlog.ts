@@ -1,13 +1,61 @@
 import { z } from 'zod';
-import { BacklogGroup, BacklogItem } from '../../core/team/backlog.ts';
+import { BacklogGroup, BacklogItem, backlogKey } from '../../core/team/backlog.ts';
 import { SquadError } from '../../schema/error.ts';
-import { operation } from '../operation.ts';
+import { RunId } from '../../schema/ids.ts';
+import { isEnd, type Run, ShownStatus } from '../../schema/run.ts';
+import { shellWord } from '../../schema/shell-word.ts';
+import { shownStatus } from '../../schema/shown-status.ts';
+import { operation, type Services } from '../operation.ts';
+import { currentRun } from '../runs/find-runs.ts';
 
 const Item = z.object({
   /** Number of the item, from 1, in the order of the file; used by edit_backlog. */
   number: z.number(),
   ...BacklogItem.shape,
+  /** Key for `start_squad`. The key stays the same when the item moves in the file. */
+  key: z.string(),
+  /** The last run that was started for the item. */
+  run: z.object({ id: RunId, status: ShownStatus }).nullable(),
 });
+
+const MAX_MEMBERS = 1_000;
+
+/** Returns the last run of each of these items, by key. */
+export async function runsOfItems(
+  services: Pick<Services, 'store' | 'runner'>,
+  workspace: string,
+  keys: ReadonlySet<string>,
+): Promise<Map<string, Run>> {
+  const found = new Map<string, Run>();
+  for (const { id, metadata } of await services.store.squadsOfBacklog(workspace)) {
+    const items = Array.isArray(metadata?.backlog) ? metadata.backlog : [];
+    const wanted = items.some(key => keys.has(key) && !found.has(key));
+    if (!wanted) continue;
+    for (const row of await services.store.runs({ squadId: id, limit: MAX_MEMBERS })) {
+      const key = items[row.position];
+      if (keys.has(key) && !found.has(key)) found.set(key, await currentRun(services, row));
+    }
+  }
+  return found;
+}
+
+/** Throws if the last run of an item has not ended or was successful. */
+export async function refuseStartedItems(
+  services: Pick<Services, 'store' | 'runner'>,
+  workspace: string,
+  keys: readonly string[],
+): Promise<void> {
+  for (const run of (await runsOfItems(services, workspace, new Set(keys))).values()) {
+    if (isEnd(run.status) && run.status !== 'completed') continue;
+    const what = isEnd(run.status) ? 'has completed' : 'has not ended';
+    throw new SquadError('BACKLOG_ITEM_STARTED', `This backlog item was already started: ${run.id} ${what}`, {
+      suggestions: [
+        `\`squad show ${shellWord(run.id)}\` shows that run. Nothing was started.`,
+        'To start the item once more, start it again with `again: true`.',
+      ],
+    });
+  }
+}
 
 /** The items of `.squad/backlog.md`. */
 export const listBacklog = operation({
@@ -18,17 +66,26 @@ export const listBacklog = operation({
   output: z.object({
     groups: z.array(BacklogGroup.extend({ items: z.array(Item) })),
     notes: z.array(z.string()),
-    /** Changes whenever the file changes. */
+    /** Revision of the file. It changes whenever the file changes. */
     revision: z.string(),
   }),
   async run({ services, caller }) {
-    const { team } = await services.workspaces.open(caller);
+    const { team, root } = await services.workspaces.open(caller);
     const { groups, ...rest } = await team.backlog();
+    const keys = new Set(groups.flatMap(({ items }) => items.map(backlogKey)));
+    const runs = await runsOfItems(services, root, keys);
+    const lastRun = (key: string) => {
+      const run = runs.get(key);
+      return run ? { id: run.id, status: shownStatus(run) } : null;
+    };
     let number = 0;
     return {
       groups: groups.map(group => ({
         ...group,
-        items: group.items.map(item => ({ number: ++number, ...item })),
+        items: group.items.map(item => {
+          const key = backlogKey(item);
+          return { number: ++number, ...item, key, run: lastRun(key) };
+        }),
       })),
       ...rest,
     };

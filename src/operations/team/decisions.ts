@@ -13,7 +13,7 @@ import { findRun } from '../runs/find-runs.ts';
 import { RESULT_LIMIT } from '../runs/run-result.ts';
 
 interface FoundDecisions {
-  /** Matches, best first. */
+  /** Matching decisions, best first. */
   found: { decision: Decision; snippet: string; score: number }[];
   total: number;
   /** Problems of the files, and remarks on how the query was read. */
@@ -60,7 +60,7 @@ function beyondTitle(snippet: string, { title, what, text }: Decision): string {
   return body !== '' && oneLine(title, MAX_LENGTH.title).includes(found) ? body : snippet;
 }
 
-/** All decisions, newest first; the matches of a search, best first; or the one with an id. */
+/** Lists all decisions, newest first, or the matches of a search, best first, or the decision with an id. */
 export const listDecisions = operation({
   name: 'list_decisions',
   route: 'GET /decisions',

@@ -14,12 +14,12 @@ export interface Teammate extends TeamAgent {
   member: Member | null;
 }
 
-/** Members of the roster first, in its order. */
+/** Members of the team. Those in the roster come first, in its order. */
 export async function teammates({ team, roles }: Workspace): Promise<Teammate[]> {
   const [{ members }, agents, known] = await Promise.all([
     team.roster(),
     team.agents(),
-    // Ignored here, because errors of roles are reported where roles are listed.
+    // Errors of roles are ignored here, because the list of roles reports them.
     roles().catch(() => []),
   ]);
   const found = new Map<string, Teammate>();

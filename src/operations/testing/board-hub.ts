@@ -10,7 +10,7 @@ import { tempFile } from '../../store/fixtures/temp-file.ts';
 import { dispatch } from '../dispatch.ts';
 import type { Call, Operation, UserServices } from '../operation.ts';
 
-/** A hub with a real database and runs that go on as the test says: as much of it as lists of runs ask of one. */
+/** A hub with a real database, for tests of lists of runs. The test changes the runs. */
 export class BoardHub {
   readonly store: Store;
   readonly squad = aSquad({ createdAt: 1 });
@@ -35,6 +35,7 @@ export class BoardHub {
     this.services = {
       ...{ store, runner, activity, boards: new BoardPages() },
       clock: { now: () => this.now, monotonic: () => this.now },
+      branchStates: { of: async () => new Map() },
       settings: { all: () => this.settings },
       inbox: { openOf: (id: RunId) => this.asks.filter(({ runId }) => runId === id) },
       hub: {
@@ -61,7 +62,7 @@ export class BoardHub {
     return aRun(this.squad, { createdAt: this.now - 2, startedAt: this.now - 2, endedAt, ...some });
   }
 
-  /** On disk, and with the runner as long as they have not ended. */
+  /** Stores runs, and adds runs that have not ended to the runner. */
   async put(...runs: Run[]): Promise<void> {
     await this.store.commit({ runs, events: [] });
     for (const run of runs) {
@@ -70,7 +71,10 @@ export class BoardHub {
     }
   }
 
-  /** As the runner does it: on disk first, then whoever holds the run sees it, then it is let go. */
+  /**
+   * Changes a run in the same order as the runner: first on disk, then in memory. An ended run is removed from the
+   * runner last.
+   */
   async change(run: Run, change: Partial<Run>): Promise<void> {
     const next = { ...run, ...change };
     await this.store.commit({ runs: [next], events: [] });

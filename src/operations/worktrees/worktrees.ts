@@ -13,7 +13,7 @@ import { currentRun, findRun } from '../runs/find-runs.ts';
 export interface TreeRun {
   run: Run;
   worktree: Worktree;
-  /** Name of the repository; the folder it was forked from if the repository is gone. */
+  /** Name of the repository. If the repository is gone, the folder that it was forked from. */
   repository: string;
 }
 
@@ -79,7 +79,7 @@ async function knownWorktrees(services: UserServices, folder?: string): Promise<
   return known;
 }
 
-/** The run's work tree, if `knownWorktrees` would list it; null: the run has none, or has none any more. */
+/** The run's work tree, if `knownWorktrees` would list it. Null if the run has none, or has none any more. */
 export async function knownWorktreeOf(services: UserServices, run: Run): Promise<KnownWorktree | null> {
   const { worktree, lineageId } = run;
   if (worktree === null) return null;
@@ -115,7 +115,7 @@ async function wasMade({ store }: UserServices, runs: Run[]): Promise<boolean> {
 const isWorktree = (value: unknown): value is Worktree =>
   typeof value === 'object' && value !== null && 'path' in value && 'branch' in value;
 
-/** Limited, because each needs several git processes. */
+/** Number of work trees to inspect at once. Each needs several git processes. */
 const AT_ONCE = 4;
 
 export const ListedWorktree = z.object({
@@ -126,9 +126,9 @@ export const ListedWorktree = z.object({
   ),
   ...WorktreeState.omit({ error: true }).shape,
   trouble: z.string().nullable(),
-  /** Disk usage; null unless requested. */
+  /** Disk usage in bytes. Null unless requested. */
   bytes: z.number().nullable(),
-  /** What pruning would do with the work tree, and why. */
+  /** Decision of pruning about the work tree, and the reason. */
   prune: z.enum(['remove', 'keep']),
   why: z.string(),
 });
@@ -198,7 +198,7 @@ const Pruned = z.object({
   runIds: z.array(RunId),
   removed: z.boolean(),
   why: z.string(),
-  /** Ref with the uncommitted work; null: there was none. */
+  /** Ref with the uncommitted work. Null if there was none. */
   savedRef: z.string().nullable(),
   branchIsGone: z.boolean(),
 });

@@ -4,9 +4,9 @@ import { createTicker } from '../../base/clock.ts';
 import { edgesOfLongLine, LineSplitter } from '../../base/lines.ts';
 import { openRegular } from './regular-file.ts';
 
-/** Called with a line and its size in the file, without the newline. */
+/** Called with a line and its size in bytes, without the newline. */
 export type OnLine = (line: string, bytes: number) => void;
-/** Called for a line that is left out because it is too long: its first bytes, and how many it has. */
+/** Called for a line that is skipped because it is too long, with its first bytes and its size. */
 export type OnLongLine = (beginning: string, bytes: number) => void;
 
 export interface Following {
@@ -15,20 +15,20 @@ export interface Following {
 }
 
 const CHECK_EVERY_MS = 25;
-/** A file that has not grown for a second is checked at every fourth tick. */
+/** A file that has not grown for a second is checked only at every fourth tick. */
 const QUIET_TICKS = 40;
 const QUIET_EVERY = 4;
 const CHUNK = 256 * 1024;
-/** Some engines write a whole answer as one line. */
+/** Limit of a line. It is this high because some engines write a whole answer as one line. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024;
 
-/** Follows any number of growing files with one timer and one buffer, so that memory does not depend on the output. */
+/** Follows any number of growing files with one timer and one buffer, so that memory does not grow with the output. */
 export function createLineFollower(): (path: string, onLine: OnLine, onLongLine?: OnLongLine) => Following {
   const everyTick = createTicker(CHECK_EVERY_MS);
   const chunk = Buffer.allocUnsafeSlow(CHUNK);
   let previous: Promise<unknown> = Promise.resolve();
 
-  /** One chunk of one file, then other work: many agents that write much at once must not hold up the hub together. */
+  /** Reads one chunk of one file and then yields, so that many agents with much output cannot block the hub. */
   function inTurn(readChunk: () => number): Promise<number> {
     const result = previous.then(readChunk);
     previous = result.then(
@@ -64,7 +64,10 @@ export function createLineFollower(): (path: string, onLine: OnLine, onLongLine?
       }
     }
 
-    /** Synchronous, because it was written a moment ago: a thread's round trip costs more than reading the system's cache. */
+    /**
+     * The read is synchronous. The data was just written and is in the system's cache, so reading it costs less than a
+     * thread switch.
+     */
     function readChunk(fd: number, size: number): number {
       const bytesRead = readSync(fd, chunk, 0, Math.min(CHUNK, size - position), position);
       position += bytesRead;
@@ -72,7 +75,7 @@ export function createLineFollower(): (path: string, onLine: OnLine, onLongLine?
       return bytesRead;
     }
 
-    /** Goes on without waiting for the next tick while the agent writes faster than a chunk at a time. */
+    /** Reads on without waiting for the next tick while the agent writes more than one chunk per tick. */
     async function catchUp(): Promise<void> {
       for (let from = position - CHUNK; position - from >= CHUNK && !stopped; ) {
         from = position;

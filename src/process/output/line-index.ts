@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
 import { openRegular, readFully } from './regular-file.ts';
 
-/** Structurally the core's `OutputPlace`. */
+/** Same shape as the core's type `OutputPlace`. */
 export interface OutputPlace {
   line: number | null;
   offset: number | null;
@@ -10,12 +10,12 @@ export interface OutputPlace {
   isComplete: boolean;
 }
 
-/** Newlines before every `step` bytes of a file, as far as it has been read. */
+/** Number of newlines before every `step` bytes of a file, as far as the file has been read. */
 interface Counts {
   inode: number;
   step: number;
   before: number[];
-  /** Bytes read so far, and newlines in them. */
+  /** Bytes read so far, and the number of newlines in them. */
   read: number;
   newlines: number;
 }
@@ -28,13 +28,13 @@ const CHUNK = 1024 * 1024;
 const NOWHERE: OutputPlace = { line: null, offset: null, lines: null, isComplete: true };
 
 /**
- * Maps lines to offsets in files that only grow. Each file is read once, later only what was added. The index holds one count
- * per step; the step doubles when there are too many counts. A result that would exceed its time budget is incomplete, and the
- * next call continues from there.
+ * Maps line numbers to offsets in files that only grow. Each file is read once, and later only its new part. The
+ * index holds one count per step. The step doubles when there are too many counts. A call that exceeds its time
+ * budget returns an incomplete result, and the next call continues from there.
  */
 export function createLineIndex({ mostCounts = MAX_COUNTS, mostFiles = MAX_FILES } = {}) {
   const files = new Map<string, Counts>();
-  /** One search at a time for each file: two that read on at once would count twice. */
+  /** Only one search per file at a time: two searches that read the same new part would count its newlines twice. */
   const queue = new KeyedQueue<string>();
 
   function countsOf(path: string, inode: number, size: number): Counts {
@@ -70,7 +70,7 @@ export function createLineIndex({ mostCounts = MAX_COUNTS, mostFiles = MAX_FILES
   }
 
   return {
-    /** The line of this byte, and where the line starts. */
+    /** Number of the line that contains this byte, and where the line starts. */
     lineAt: (path: string, offset: number, budgetMs: number) =>
       queue.run(path, () =>
         find(
@@ -86,7 +86,7 @@ export function createLineIndex({ mostCounts = MAX_COUNTS, mostFiles = MAX_FILES
           },
         ),
       ),
-    /** Start of this line, or of the last line if there are fewer. */
+    /** Start of this line, or of the last line if the file has fewer lines. */
     offsetOf: (path: string, line: number, budgetMs: number) =>
       queue.run(path, () =>
         find(
@@ -103,7 +103,7 @@ export function createLineIndex({ mostCounts = MAX_COUNTS, mostFiles = MAX_FILES
   };
 }
 
-/** Reads until `until` holds or the file ends; false when the time was up before. */
+/** Reads until `until` holds or the file ends. Returns false when the time budget ran out first. */
 async function readOn(
   file: FileHandle,
   counts: Counts,
@@ -147,7 +147,7 @@ function add(counts: Counts, bytes: Buffer, most: number): void {
 
 async function startOf(file: FileHandle, { before, step, read }: Counts, line: number): Promise<number> {
   if (line === 1) return 0;
-  // It starts after newline number line - 1, which is after the last count that is smaller.
+  // The line starts after newline number `line - 1`. Find the last count below that number and read on from there.
   let [low, high] = [0, before.length - 1];
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
@@ -169,7 +169,7 @@ const lastByte = async (file: FileHandle, size: number): Promise<number | undefi
 const linesIn = ({ newlines }: Counts, last: number | undefined): number =>
   last === NEWLINE ? newlines : newlines + 1;
 
-/** Four bytes at a time: a GiB is counted in well under a second. */
+/** Counts four bytes at a time, so that a GiB takes well under a second. */
 export function newlinesIn(bytes: Uint8Array): number {
   const lead = Math.min(bytes.length, (4 - (bytes.byteOffset & 3)) & 3);
   const words = new Int32Array(
@@ -180,7 +180,7 @@ export function newlinesIn(bytes: Uint8Array): number {
   const rest = lead + words.length * 4;
   let count = oneByOne(bytes.subarray(0, lead)) + oneByOne(bytes.subarray(rest));
   for (let at = 0; at < words.length; at++) {
-    // A newline is a zero byte now, and the only byte that gets no top bit here.
+    // After the XOR a newline is a zero byte. A zero byte is the only one whose top bit stays clear in the next step.
     const other = words[at]! ^ 0x0a0a0a0a;
     const found = ~(((other & 0x7f7f7f7f) + 0x7f7f7f7f) | other) & 0x80808080;
     if (found !== 0) count += Math.imul(found >>> 7, 0x01010101) >>> 24;

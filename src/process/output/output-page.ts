@@ -2,14 +2,14 @@ import { fstatSync, readSync } from 'node:fs';
 import { withRegular } from './regular-file.ts';
 
 /**
- * Where UTF-8 text may be cut so that decoding the pieces gives the same as decoding the whole, also where it is not
- * valid: a first byte and the continuation bytes it calls for stay in one piece, whatever a decoder makes of them.
+ * Finds offsets where UTF-8 text can be cut so that decoding the pieces gives the same result as decoding the whole
+ * text. This also holds for invalid UTF-8: a first byte stays together with the continuation bytes that it announces.
  */
 
-/** No character is longer. */
+/** Longest UTF-8 character. */
 const MAX_CHARACTER_BYTES = 4;
 
-/** If `at` is inside a character, whole or broken, where that starts; else `at`. */
+/** If `at` is inside a character, complete or not, returns the start of that character. Otherwise returns `at`. */
 function startOfCharacter(bytes: Uint8Array, at: number): number {
   for (let start = at - 1; start >= 0 && start > at - MAX_CHARACTER_BYTES; start--) {
     const byte = bytes[start]!;
@@ -19,7 +19,7 @@ function startOfCharacter(bytes: Uint8Array, at: number): number {
   return at;
 }
 
-/** The end of the character that starts at `start`, or of as much of it as there is; at least one byte on. */
+/** End of the character that starts at `start`, or of the part of it that exists. At least `start + 1`. */
 function endOfCharacter(bytes: Uint8Array, start: number): number {
   const length = lengthOf(bytes[start]!);
   let end = start + 1;
@@ -27,7 +27,7 @@ function endOfCharacter(bytes: Uint8Array, start: number): number {
   return end;
 }
 
-/** The end of the last whole character: what is after it could still become one when more bytes come. */
+/** End of the last complete character. The bytes after it may become a character when more bytes arrive. */
 function endOfWhole(bytes: Uint8Array): number {
   for (let start = bytes.length - 1; start >= 0 && start > bytes.length - MAX_CHARACTER_BYTES; start--) {
     if (isContinuation(bytes[start]!)) continue;
@@ -47,7 +47,7 @@ function lengthOf(lead: number): number {
   return 1;
 }
 
-/** Structurally the core's `OutputPage`. */
+/** Same shape as the core's type `OutputPage`. */
 export interface OutputPage {
   text: string;
   offset: number;
@@ -59,17 +59,17 @@ const NEWLINE = 0x0a;
 const NOTHING: OutputPage = { text: '', offset: 0, nextOffset: 0, size: 0 };
 
 /**
- * At most `limit` bytes from `offset` (a negative one counts from the end), as whole characters; a single character may
- * exceed a tiny limit, so that a page that is not at the end always moves on. While the writer lives, half a character
- * at the end of the file does not count as written yet, `size` included. Synchronous, because every answer waits for it, and a
- * thread's round trips cost more than reading a page from the system's cache.
+ * Returns at most `limit` bytes from `offset` as whole characters. A negative offset counts from the end. A single
+ * character may exceed a tiny limit, so that the next page always starts later. While the writer is alive, half a
+ * character at the end of the file does not count, not even in `size`. Synchronous, because every answer waits for
+ * it, and a thread switch costs more than reading a page from the system's cache.
  */
 export async function readPage(
   path: string,
   offset: number,
   limit: number,
   isOver: () => boolean,
-  /** Without the rest of a line at its beginning and the start of one at its end, as far as a whole one is left. */
+  /** Leaves out the partial lines at the start and the end of the page, if at least one whole line remains. */
   isWholeLines = false,
 ): Promise<OutputPage> {
   const page = withRegular(path, file => {
@@ -123,5 +123,5 @@ function read(file: number, from: number, length: number): Buffer {
   return bytes.subarray(0, filled);
 }
 
-/** A mark for byte order inside the output is a character like any other. */
+/** A byte order mark inside the output is a character like any other. */
 const decode = (bytes: Buffer): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);

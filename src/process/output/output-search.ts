@@ -11,9 +11,12 @@ interface LineQuery {
 }
 
 interface LineMatcher {
-  /** For plain text: whether any line of this text could match. Null for patterns, which need line by line. */
+  /**
+   * For a plain text search: whether any line of this text could match. Null for patterns, which must be tried on
+   * each line.
+   */
   mayMatch: ((text: string) => boolean) | null;
-  /** Column of the first match in each line, or -1. Throws `PATTERN_TOO_SLOW`. */
+  /** For each line, the column of the first match or -1. Throws `PATTERN_TOO_SLOW`. */
   match(lines: readonly string[]): number[];
 }
 
@@ -30,13 +33,14 @@ function createLineMatcher({ q, isRegex, isCaseSensitive }: LineQuery): LineMatc
   return { mayMatch: text => words.test(text), match: lines => lines.map(line => line.search(words)) };
 }
 
-/** A pattern can run for ever on one short line. Only a `vm` script has a time limit that stops it. */
+/** A regular expression can run forever on one short line. Only a `vm` script has a time limit that stops it. */
 function patternMatcher(q: string, isCaseSensitive: boolean): LineMatcher {
   const pattern = compiled(q, isCaseSensitive ? 'u' : 'iu');
   return {
     mayMatch: null,
     match(lines) {
-      // Shared: creating a context takes longer than most searches, and only one search runs at a time.
+      // All searches share one context: creating a context takes longer than most searches, and only one search runs
+      // at a time.
       sandbox ??= createContext({});
       Object.assign(sandbox, { pattern, lines });
       try {
@@ -61,20 +65,19 @@ function compiled(q: string, flags: string): RegExp {
   }
 }
 
-/** A line as the output view shows it, without its line end. */
 const shownLine = (line: string): string => withoutColours(line).replace(/\r$/, '');
 
-/** Structurally the core's `OutputQuery`. */
+/** Same shape as the core's type `OutputQuery`. */
 export interface OutputQuery extends LineQuery {
-  /** The start of a line. */
+  /** Offset where the search begins. It must be the start of a line. */
   after: number;
   limit: number;
   budgetMs: number;
-  /** Text of a line, if it is not the line itself. */
+  /** Extracts the text to search from a line. Null if the line itself is searched. */
   words: ((line: string) => string) | null;
 }
 
-/** Structurally the core's `OutputMatches`; lines are counted from where the search began. */
+/** Same shape as the core's type `OutputMatches`. Lines are counted from where the search began. */
 export interface OutputMatches {
   matches: { line: number; offset: number; text: string; column: number }[];
   next: number | null;
@@ -84,7 +87,7 @@ const NEWLINE = 0x0a;
 const CHUNK = 256 * 1024;
 /** Only the beginning of a longer line is searched. */
 const MAX_LINE_LENGTH = 1024 * 1024;
-/** Lower for patterns, which may try again at every character. */
+/** Lower limit for regular expressions, which may start a new attempt at every character. */
 const MAX_PATTERN_LINE_LENGTH = 10_000;
 const AROUND = 400;
 const BEFORE = 120;
@@ -125,7 +128,7 @@ async function search(file: FileHandle, matcher: LineMatcher, query: OutputQuery
   return { matches: found, next: at < size ? at : null };
 }
 
-/** At least one line from `at`, and where the next one starts. Of a line that is too long only the beginning. */
+/** Reads at least one line from `at`, and returns where the next line starts. A line that is too long is cut. */
 async function wholeLines(
   file: FileHandle,
   at: number,
@@ -151,13 +154,13 @@ async function endOfLine(file: FileHandle, from: number, size: number): Promise<
   return size;
 }
 
-/** Lines counted from 0, offsets from the start of the bytes. */
+/** Lines are counted from 0, offsets from the start of the bytes. */
 function* matchesIn(
   bytes: Buffer,
   matcher: LineMatcher,
   { words, isRegex }: OutputQuery,
 ): Generator<{ line: number; offset: number; text: string; column: number }> {
-  // Most of a log does not match, so many lines are checked at once.
+  // Most of a log does not match, so a whole chunk of lines is checked at once.
   if (!words && matcher.mayMatch && !matcher.mayMatch(withoutColours(bytes.toString('utf8')))) return;
   const lines: string[] = [];
   const offsets: number[] = [];

@@ -1,7 +1,9 @@
 import { lstatSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmod, lstat, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { nullIfMissing } from '../../base/missing-file.ts';
 
-/** Makes sure that this is a folder and no link. Its parent exists. */
+/** Creates the folder if necessary and makes sure that it is not a link. Its parent exists. */
 export function realFolder(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found?.isDirectory()) return;
@@ -9,7 +11,7 @@ export function realFolder(path: string): void {
   mkdirSync(path, { mode: 0o700 });
 }
 
-/** Makes folders below one that an agent can write to, without following links that the agent has left there. */
+/** Creates folders below a folder that an agent can write to, without following links that the agent has left there. */
 export function folderBelow(root: string, name: string): string {
   mkdirSync(dirname(root), { recursive: true, mode: 0o700 });
   realFolder(root);
@@ -21,10 +23,60 @@ export function folderBelow(root: string, name: string): string {
   return folder;
 }
 
-/** Replaces a file there. */
+/** Replaces a file in a folder that an agent can write to. */
 export function writeBelow(root: string, name: string, content: string | Buffer): string {
   const path = join(folderBelow(root, dirname(name)), basename(name));
   rmSync(path, { recursive: true, force: true });
   writeFileSync(path, content, { mode: 0o600, flag: 'wx' });
   return path;
+}
+
+/**
+ * Deletes a folder that an agent could write to, even if folders in it have no permissions or are nested very deep.
+ * Links are never followed.
+ */
+export async function removeTree(path: string): Promise<void> {
+  try {
+    await rm(path, { recursive: true, force: true, maxRetries: 2 });
+  } catch {
+    await removeFlat(path);
+  }
+}
+
+const MOVED = '.squad-moved-';
+
+/**
+ * Moves each folder to the top before it is emptied: a path may be longer than the system takes. Entries may vanish meanwhile,
+ * because Node's `rm` continues in other folders after it has failed at one.
+ */
+async function removeFlat(root: string): Promise<void> {
+  let moved = 0;
+  for (let names = await opened(root); names.length > 0; names = await opened(root))
+    for (const name of names) {
+      const path = join(root, name);
+      if (!(await isFolder(path))) {
+        await rm(path, { force: true });
+        continue;
+      }
+      for (const child of await opened(path)) {
+        const below = join(path, child);
+        if (!(await isFolder(below))) await rm(below, { force: true });
+        else {
+          await chmod(below, 0o700).catch(nullIfMissing);
+          const place = join(root, `${MOVED}${process.pid}-${Date.now()}-${moved++}`);
+          await rename(below, place).catch(nullIfMissing);
+        }
+      }
+      await rmdir(path).catch(nullIfMissing);
+    }
+  await rmdir(root).catch(nullIfMissing);
+}
+
+const isFolder = async (path: string): Promise<boolean> =>
+  (await lstat(path).catch(nullIfMissing))?.isDirectory() ?? false;
+
+/** Lists a folder after restoring its permissions, which an agent may have removed. */
+async function opened(folder: string): Promise<string[]> {
+  await chmod(folder, 0o700).catch(nullIfMissing);
+  return (await readdir(folder).catch(nullIfMissing)) ?? [];
 }

@@ -3,8 +3,8 @@ import { type FileHandle, lstat, open, realpath } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 
 /**
- * An agent can replace its files by anything. Opening a pipe would block, and following a link would read files that are not
- * the run's, so everything except a plain file counts as missing.
+ * An agent can replace its files by anything. Opening a pipe would block, and following a link would read files of
+ * others. Therefore everything except a regular file counts as missing.
  */
 const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
 const NOT_THERE = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EMLINK', 'ENXIO']);
@@ -22,8 +22,9 @@ export async function openRegular(path: string): Promise<FileHandle | null> {
 }
 
 /**
- * A plain file below a folder of ours, without a link in its path: neither a symbolic link in any component nor a second name
- * (hard link) of a file that may lie elsewhere. Checked after opening, so that a swap in between is noticed.
+ * Opens a regular file below one of Squad's folders. Neither a symbolic link in any part of the path nor a hard link
+ * is accepted, because both may lead elsewhere. The check comes after opening, so that a replacement in between is
+ * noticed.
  */
 export async function openUnlinked(root: string, path: string): Promise<FileHandle | 'absent' | 'linked'> {
   if ((await lstat(path).catch(notThere)) === null) return 'absent';
@@ -36,13 +37,13 @@ export async function openUnlinked(root: string, path: string): Promise<FileHand
     const isSame = there.ino === opened.ino && there.dev === opened.dev;
     if (isSame && opened.nlink === 1n && (await realpath(path)) === expected) return file;
   } catch {
-    // Moved or removed meanwhile: not the file that was asked for.
+    // The file was moved or removed meanwhile, so the opened file is not the requested one.
   }
   await file.close();
   return 'linked';
 }
 
-/** The result of `use` with the file's descriptor; null if there is no plain file. */
+/** Calls `use` with the file's descriptor. Null if there is no regular file. */
 export function withRegular<T>(path: string, use: (fd: number) => T): T | null {
   let fd: number;
   try {
@@ -64,7 +65,7 @@ function notThere(error: NodeJS.ErrnoException): null {
   throw error;
 }
 
-/** Fills the buffer from this position, or as much of it as the file has. */
+/** Fills the buffer from this position, or with as much as the file has. */
 export async function readFully(file: FileHandle, bytes: Buffer, from: number): Promise<Buffer> {
   let filled = 0;
   while (filled < bytes.length) {

@@ -1,14 +1,26 @@
 import { createHash } from 'node:crypto';
-import { existsSync, lstatSync, mkdirSync, renameSync, rmSync, type Stats, writeFileSync } from 'node:fs';
-import { readdir, rm, stat } from 'node:fs/promises';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readRefusedHosts } from '../sandbox/refused-hosts.ts';
+import { isCutOff, readRefusedHosts } from '../sandbox/network-record.ts';
 import { isOver, isRunName, runFolder, type TurnKey, turnFolder } from '../turns/turn-record.ts';
 import { createLineFollower, type OnLine, type OnLongLine } from './line-follower.ts';
 import { createLineIndex } from './line-index.ts';
 import { readPage } from './output-page.ts';
 import { type OutputQuery, searchOutput } from './output-search.ts';
-import { writeBelow } from './own-folder.ts';
+import { removeTree, writeBelow } from './own-folder.ts';
 import { openUnlinked, readRegular } from './regular-file.ts';
 
 type OutputStream = 'stdout' | 'stderr';
@@ -17,8 +29,9 @@ const ENVIRONMENT = 'environment.json';
 const VARIABLES = 'variables.json';
 
 /**
- * Folders of runs: `<run>/{run.json,environment.json,variables.json,answer.txt,structured.json}`, `<run>/turn-<n>/{prompt.md,stdout,stderr,pid,exit}`,
- * and of chats: `<engine>/<chat>/`. For the user's eyes only. Structurally the core's `RunFiles`.
+ * Folders of runs are `<run>/{run.json,environment.json,variables.json,answer.txt,structured.json}` and
+ * `<run>/turn-<n>/{prompt.md,stdout,stderr,pid,exit}`. Folders of chats are `<engine>/<chat>/`. Only the user can
+ * read them. Same shape as the core's type `RunFiles`.
  */
 export function createRunFiles<RunName extends string>({
   runsDir,
@@ -36,7 +49,7 @@ export function createRunFiles<RunName extends string>({
   const outputPath = (turn: TurnKey, stream: OutputStream): string => join(turnFolder(runsDir, turn), stream);
 
   function turnFile(turn: TurnKey, name: string): string {
-    if (name.includes('/') || name.startsWith('.'))
+    if (name.split('/').some(part => part === '' || part.startsWith('.')))
       throw new Error(`Not a file name: ${JSON.stringify(name)}`);
     return join(turnFolder(runsDir, turn), name);
   }
@@ -45,7 +58,7 @@ export function createRunFiles<RunName extends string>({
     async prepare(turn: TurnKey, prompt: string) {
       const promptFile = turnFile(turn, 'prompt.md');
       const folder = join(promptFile, '..');
-      // Most often the folder is new; then there is no file either, and nothing to find out.
+      // An existing folder may have a prompt file already, which is replaced atomically. Most folders are new.
       if (existsSync(folder)) return { promptFile: await save(promptFile, prompt) };
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       create(promptFile, prompt);
@@ -53,6 +66,18 @@ export function createRunFiles<RunName extends string>({
     },
     path: turnFile,
     write: async (turn: TurnKey, name: string, content: string) => save(turnFile(turn, name), content),
+    async writeAt(turn: TurnKey, name: string, offset: number, content: string) {
+      const fd = openSync(
+        turnFile(turn, name),
+        constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+      );
+      try {
+        const bytes = Buffer.from(content);
+        for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at, bytes.length - at, offset + at);
+      } finally {
+        closeSync(fd);
+      }
+    },
     chatFolder,
     writeInChat: async (engine: string, chatId: string, name: string, content: string) =>
       writeBelow(chatFolder(engine, chatId), name, content),
@@ -64,6 +89,7 @@ export function createRunFiles<RunName extends string>({
     },
     read: async (turn: TurnKey, name: string) => readRegular(turnFile(turn, name)),
     refusedHosts: async (turn: TurnKey) => readRefusedHosts(turnFolder(runsDir, turn)),
+    isCutOff: (turn: TurnKey) => isCutOff(turnFolder(runsDir, turn)),
     async readEnd(turn: TurnKey, name: string, limit: number) {
       const { text } = await readPage(turnFile(turn, name), -limit, limit, () => true);
       return text || null;
@@ -73,7 +99,7 @@ export function createRunFiles<RunName extends string>({
       await save(runFile(runId, ENVIRONMENT), JSON.stringify(env));
     },
     environment: (runId: string) => readVariables(runFile(runId, ENVIRONMENT)),
-    /** Values for the gateway alone, which its agent does not get. */
+    /** Saves values that only the gateway uses. The agent does not get them. */
     async saveVariables(runId: string, variables: Record<string, string>) {
       await save(runFile(runId, VARIABLES), JSON.stringify(variables));
     },
@@ -141,7 +167,7 @@ export function createRunFiles<RunName extends string>({
       const engines = await readdir(chatsDir).catch(none([]));
       const chats = engines.map(async engine => {
         const names = await readdir(join(chatsDir, engine)).catch(none([]));
-        // A chat id cannot be recovered from its hash.
+        // A folder whose name is a hash is skipped, because the chat id cannot be recovered from it.
         const ids = names.filter(name => !HASH.test(name));
         return Promise.all(
           ids.map(async chatId => {
@@ -157,8 +183,8 @@ export function createRunFiles<RunName extends string>({
 }
 
 /**
- * Atomic: a reader gets the old file or the new one. Synchronous, because every start of an agent waits for it: a thread's
- * round trip costs more than the call, and the database writes to this disk synchronously too.
+ * Atomic: a reader gets either the old or the new content. Synchronous, because every start of an agent waits for
+ * this write, and a thread switch costs more than the call. The database writes to this disk synchronously too.
  */
 async function save(path: string, content: string): Promise<string> {
   try {
@@ -172,7 +198,7 @@ async function save(path: string, content: string): Promise<string> {
   return path;
 }
 
-/** Nobody reads a new file before a row in the database refers to it, so it needs no rename. */
+/** Nobody reads a new file before a row in the database refers to it, so the file needs no atomic rename. */
 const create = (path: string, content: string): void =>
   writeFileSync(path, content, { mode: 0o600, flag: 'wx' });
 
@@ -181,13 +207,13 @@ function replace(path: string, content: string): void {
   renameSync(`${path}.new`, path);
 }
 
-/** Ids of engines may contain anything; then the hash is the name. */
+/** Ids of engines may contain any character. An id that is not a safe file name is hashed. */
 const folderName = (id: string): string =>
   /^[\w-]{1,100}$/.test(id) ? id : createHash('sha256').update(id).digest('hex');
 
 const HASH = /^[0-9a-f]{64}$/;
 
-/** Null also for a damaged file, which is treated as missing. */
+/** Null also for a damaged file, which counts as missing. */
 async function readJson(path: string): Promise<unknown> {
   try {
     return JSON.parse(readRegular(path) ?? 'null');
@@ -205,14 +231,19 @@ async function readVariables(path: string): Promise<Record<string, string>> {
 
 async function removeAll(folder: string): Promise<number> {
   const bytes = await sizeOfAll(folder);
-  await rm(folder, { recursive: true, force: true });
+  await removeTree(folder);
   return bytes;
 }
 
 async function sizeOfAll(folder: string): Promise<number> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(none([]));
+  // An agent may have removed a folder's permissions or nested it too deep. Its size is then unknown; it is deleted
+  // anyway.
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
   const files = entries.filter(entry => entry.isFile());
-  const sizes = files.map(async ({ parentPath, name }) => (await stat(join(parentPath, name))).size);
+  const sizes = files.map(async ({ parentPath, name }) => {
+    const found = await stat(join(parentPath, name)).catch(() => null);
+    return found?.size ?? 0;
+  });
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }
 

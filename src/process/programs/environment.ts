@@ -4,17 +4,20 @@ import { join } from 'node:path';
 export interface EnvironmentSources {
   /** Environment of the client. */
   client: Record<string, string>;
-  /** Variables that `squad install` saved, for clients that pass on few. */
+  /** Variables that `squad install` saved, because some clients pass on few variables. */
   saved: Record<string, string>;
   home: string;
-  /** Names to keep although they look like another session's. */
+  /** Names of variables to keep although they look like marks of another session. */
   keep?: string[];
   exists?: (folder: string) => boolean;
 }
 
-/** Variables by which a CLI marks its own session; a new agent would take itself for part of it. Credentials and settings stay. */
+/**
+ * Variables that mark a CLI's own session. With them a new agent would believe that it is part of that session.
+ * Credentials and settings are not in this list.
+ */
 const SESSION_NAMES = new Set([
-  // Claude Code: it marks its own children, its hooks and its editor link.
+  // Claude Code: marks of its child processes, its hooks and its editor link.
   ...[
     'CLAUDECODE',
     'CLAUDE_CODE_ENTRYPOINT',
@@ -23,40 +26,42 @@ const SESSION_NAMES = new Set([
     'CLAUDE_EFFORT',
   ],
   ...['CLAUDE_PROJECT_DIR', 'CLAUDE_PLUGIN_ROOT', 'CLAUDE_ENV_FILE'],
-  // The thread of Codex. The marks of its sandbox are below. CODEX_HOME and CODEX_API_KEY stay, because they are settings of the user.
+  // Codex: its thread. Marks of its sandbox are below. CODEX_HOME and CODEX_API_KEY stay, because they are settings
+  // of the user.
   'CODEX_THREAD_ID',
-  // Gemini and Qwen: the mark of their shell tool; their editor links are below.
+  // Gemini and Qwen: marks of their shell tools. Their editor links are below.
   ...['GEMINI_CLI', 'GEMINI_CLI_NO_RELAUNCH', 'QWEN_CODE'],
-  // Cursor. CURSOR_API_KEY is a credential.
+  // Cursor: CURSOR_API_KEY is not listed, because it is a credential.
   ...['CURSOR_AGENT', 'CURSOR_TRACE_ID', 'CURSOR_SESSION_ID'],
-  // GitHub Copilot. COPILOT_HOME, COPILOT_MODEL, COPILOT_PROVIDER_* and its tokens are settings.
+  // GitHub Copilot: COPILOT_HOME, COPILOT_MODEL, COPILOT_PROVIDER_* and its tokens are settings and not listed.
   ...['COPILOT_CLI', 'COPILOT_RUN_APP', 'COPILOT_LOADER_PID', 'COPILOT_AGENT_SESSION_ID'],
-  // opencode. Its other names are settings.
+  // opencode: its other variables are settings and not listed.
   ...['OPENCODE', 'OPENCODE_PID', 'OPENCODE_RUN_ID', 'OPENCODE_SESSION_ID'],
-  // Editors that are Node themselves: how they were started, and the pipe to their own parent.
+  // Editors that are built on Node: how they were started, and the pipe to their parent.
   ...['ELECTRON_RUN_AS_NODE', 'NODE_CHANNEL_FD', 'NODE_CHANNEL_SERIALIZATION_MODE', 'NODE_UNIQUE_ID'],
-  // The terminal's pane, and the shell's notes about itself.
+  // Terminal multiplexers and shells: the pane, and the shell's variables about itself.
   ...['TMUX', 'TMUX_PANE', 'STY', 'ZELLIJ', 'ZELLIJ_PANE_ID', 'ZELLIJ_SESSION_NAME'],
   ...['PWD', 'OLDPWD', 'SHLVL', '_', 'INIT_CWD'],
 ]);
 
 const SESSION_PREFIXES = [
-  // Codex: what its sandbox allows.
+  // Codex: permissions of its sandbox.
   'CODEX_SANDBOX',
-  // Gemini and Qwen: ports and tokens of the editor they are in.
+  // Gemini and Qwen: ports and tokens of the editor that they run in.
   ...['GEMINI_CLI_IDE_', 'QWEN_CODE_IDE_'],
   // VS Code and its forks: sockets, injected debuggers and shell hooks.
   'VSCODE_',
-  // npm: the script that happened to be running.
+  // npm: variables of the script that happened to be running.
   'npm_',
-  // git: in a hook these name the user's repository, index and author. An agent's own git would write there.
+  // git: inside a git hook these variables name the user's repository, index and author. An agent's git would write
+  // there.
   'GIT_',
 ];
 
-/** VS Code answers git's password prompts through these. */
+/** Exception from the prefixes above: VS Code answers git's password prompts through these variables. */
 const KEPT_PREFIXES = ['VSCODE_GIT_'];
 
-/** Squad's own: identity of a run, settings of the hub, and how long the client waits. */
+/** Squad's own variables: the identity of a run, settings of the hub, and the client's timeout. */
 const SQUAD_NAMES = new Set([
   ...['SQUAD_RUN_ID', 'SQUAD_TURN', 'SQUAD_UPSTREAM', 'SQUAD_SERVER_OF'],
   ...['SQUAD_DATABASE_URL', 'SQUAD_HUB_LINGER_MS'],
@@ -64,7 +69,10 @@ const SQUAD_NAMES = new Set([
 ]);
 const SQUAD_PREFIXES = ['SQUAD_TOKEN', 'SQUAD_MCP_'];
 
-/** Folders where installers put agent CLIs and that are not in the PATH of desktop clients. Relative to the home, or absolute. */
+/**
+ * Folders where installers put agent CLIs and which are missing in the PATH of desktop clients. Relative to the home
+ * folder, or absolute.
+ */
 const INSTALL_FOLDERS = [
   '.local/bin',
   '/usr/local/bin',
@@ -75,7 +83,10 @@ const INSTALL_FOLDERS = [
   'bin',
 ];
 
-/** An agent's environment: the client's, completed, without anything that belongs to another session. */
+/**
+ * Builds an agent's environment: the client's environment with missing variables added, without variables of another
+ * session.
+ */
 export function childEnvironment(sources: EnvironmentSources): Record<string, string> {
   const merged = { ...sources.saved, ...sources.client };
   const kept = Object.entries(merged).filter(([name]) => !isLeftOut(name, sources.keep ?? []));
@@ -89,10 +100,10 @@ function isLeftOut(name: string, keep: string[]): boolean {
   return SESSION_NAMES.has(name) || (startsWithOneOf(SESSION_PREFIXES) && !startsWithOneOf(KEPT_PREFIXES));
 }
 
-/** The client's folders first, then the saved ones: a desktop's PATH is set, but short. */
+/** The client's folders come first, then the saved ones. The PATH of a desktop client is set, but short. */
 function completePath({ client, saved, home, exists = existsSync }: EnvironmentSources): string {
   const known = INSTALL_FOLDERS.map(folder => (folder.startsWith('/') ? folder : join(home, folder)));
   const folders = [client.PATH, saved.PATH].flatMap(path => path?.split(':') ?? []);
-  // An empty part would mean the current folder, which is the agent's workspace.
+  // An empty part of PATH would mean the current folder, which is the agent's workspace.
   return [...new Set([...folders.filter(folder => folder !== ''), ...known.filter(exists)])].join(':');
 }

@@ -3,11 +3,14 @@ import { resolve } from 'node:path';
 
 export type FoundExecutable =
   | { status: 'found'; path: string }
-  /** Exists but cannot be run: a folder, or a file without execute permission. */
+  /** The file exists but cannot be run: it is a folder, or has no execute permission. */
   | { status: 'not_executable'; path: string }
   | { status: 'not_found' };
 
-/** The program that a shell in `cwd` would run. A name with a slash is a path; an empty part of PATH is the current folder. */
+/**
+ * Finds the program that a shell in `cwd` would run. A name with a slash is a path. An empty part of PATH is the
+ * current folder.
+ */
 export function findExecutable(name: string, where: { path: string; cwd: string }): FoundExecutable {
   if (name === '' || name.includes('\0')) return { status: 'not_found' };
   const folders = name.includes('/') ? [''] : where.path.split(':');

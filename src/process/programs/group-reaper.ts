@@ -1,11 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 
-/** From TERM to KILL. Git, for one, removes its lock files on TERM; left behind, they would block the repository. */
+/**
+ * Time from TERM to KILL. Git, for example, removes its lock files on TERM. Lock files left behind would block the
+ * repository.
+ */
 const GRACE_MS = 1_000;
 
 /**
- * Reads `+ PID` and `- PID`. Its input ends when this process does, however that happens; then it ends the groups that are
- * still in its list: TERM, and KILL for those that are still there after the grace time.
+ * Reads lines `+ PID` and `- PID`, which add a group to a list and remove it. The input ends when this process ends
+ * for any reason. Then the script ends the groups that are still listed: TERM, and KILL for those that remain after
+ * the grace time.
  */
 const SCRIPT = `groups=' '
 while read -r what pid; do
@@ -29,8 +33,9 @@ const groups = new Set<number>();
 let reaper: ChildProcess | null = null;
 
 /**
- * Makes a process group end with this process, even when this process is killed: Node cannot set PR_SET_PDEATHSIG, and a group in a session
- * of its own would live on. Call the returned function when the leader of the group has ended: whatever it left in its group is killed.
+ * Makes a process group end with this process, even when this process is killed. Node cannot set PR_SET_PDEATHSIG, so
+ * a group in its own session would otherwise survive. Call the returned function when the leader of the group has
+ * ended: it kills whatever remains in the group.
  */
 export function endWithUs(leader: number): () => void {
   groups.add(leader);
@@ -43,7 +48,7 @@ export function endWithUs(leader: number): () => void {
   };
 }
 
-/** Ends a group of `endWithUs`: TERM, and KILL if its leader is still there after the grace time. */
+/** Ends a group that was registered with `endWithUs`: TERM, and KILL if the leader still runs after the grace time. */
 export function endGroup(leader: number): void {
   signalGroup(leader, 'SIGTERM');
   setTimeout(() => groups.has(leader) && signalGroup(leader, 'SIGKILL'), GRACE_MS).unref();
@@ -53,7 +58,7 @@ function signalGroup(leader: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-leader, signal);
   } catch {
-    // Nobody is left in it.
+    // No process is left in the group.
   }
 }
 
@@ -71,13 +76,13 @@ function start(): void {
   child.once('error', lost);
   child.once('exit', lost);
   child.stdin.on('error', lost);
-  // Neither the reaper nor its input keeps this process alive.
+  // Neither the reaper process nor the pipe to it keeps this process alive.
   child.unref();
   (child.stdin as typeof child.stdin & { unref?(): void }).unref?.();
   child.stdin.write([...groups].map(leader => `+ ${leader}\n`).join(''));
 }
 
-// A reaper does the rest. It may be missing: it could not be started, or somebody killed it.
+// Normally the reaper ends the groups. This covers a reaper that could not be started or was killed.
 process.on('exit', () => {
   for (const leader of groups) signalGroup(leader, reaper ? 'SIGTERM' : 'SIGKILL');
 });

@@ -4,21 +4,21 @@ import { descendantsOf } from '../table/descendants.ts';
 import type { ProgramStart } from './run-program.ts';
 
 export interface PipedChild {
-  /** Null when it could not be started. */
+  /** Null when the program could not be started. */
   pid: number | null;
   stdin: Writable;
   stdout: Readable;
   stderr: Readable;
-  /** Settles when it has ended or could not be started. Never rejects. */
+  /** Settles when the program has ended or could not be started. Never rejects. */
   ended: Promise<{ code: number | null; signal: string | null; failure: Error | null }>;
-  /** Kills it with all its descendants. */
+  /** Kills the program with all its descendants. */
   kill(): void;
 }
 
-/** Time for a wrapping program to notice that its child has ended, and to end itself. */
+/** Time for a wrapping program to notice that its child has ended, and to exit. */
 const WRAPPER_EXIT_TIMEOUT_MS = 500;
 
-/** Starts a program in its own session and communicates over its streams. It can be killed at any time. */
+/** Starts a program in its own session and communicates with it over pipes. The program can be killed at any time. */
 export function startPiped({ argv, cwd, env }: ProgramStart): PipedChild {
   const [program, ...args] = argv;
   const child: ChildProcessByStdio<Writable, Readable, Readable> = spawn(program, args, {
@@ -47,7 +47,7 @@ export function startPiped({ argv, cwd, env }: ProgramStart): PipedChild {
     kill() {
       if (child.pid === undefined || hasEnded) return;
       const below = descendantsOf(child.pid);
-      // Deepest first: a parent that waits for its children ends after them.
+      // Deepest process first, because a parent that waits for its children ends after them.
       for (const pid of below.reverse()) end(pid);
       if (below.length === 0) end(child.pid);
       const follow = setTimeout(() => hasEnded || end(child.pid!), WRAPPER_EXIT_TIMEOUT_MS);
@@ -60,6 +60,6 @@ function end(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // Already ended.
+    // The process has already ended.
   }
 }

@@ -2,7 +2,7 @@ import { closeSync, existsSync, openSync, readlinkSync, readSync, realpathSync }
 import { basename, dirname, join, resolve } from 'node:path';
 import { findExecutable } from './find-executable.ts';
 
-/** Symbolic links from a program's name to its file. Package managers use three at most. */
+/** Limit of symbolic links between a program's name and its file. Package managers use at most three. */
 const MAX_LINKS = 20;
 const MODULES = '/node_modules/';
 
@@ -12,8 +12,8 @@ interface Surroundings {
 }
 
 /**
- * Folders that a program needs to start: those on the way from its name to its file, its package, and the same for its
- * interpreter. They may be in the system's folders.
+ * Returns the folders that a program needs to start: every folder between its name and its file, its package, and the
+ * same for its interpreter. They may be system folders.
  */
 export function programFolders(program: string, env: Surroundings): string[] {
   const folders = new Set<string>();
@@ -33,14 +33,19 @@ export function programFolders(program: string, env: Surroundings): string[] {
   return [...folders];
 }
 
-/** Folders in PATH with the toolchains that they belong to, for example all of `node-v24` for `node-v24/bin`. */
+/**
+ * Returns the folders in PATH with the toolchains that they belong to, for example all of `node-v24` for
+ * `node-v24/bin`.
+ */
 export function toolchainFolders(env: Surroundings): string[] {
   const folders = (env.PATH ?? '').split(':').filter(folder => folder.startsWith('/') && existsSync(folder));
   const home = env.HOME ?? '';
   return [...new Set(folders.flatMap(folder => [prefixOf(folder, env), ...companions(folder, home)]))];
 }
 
-/** The package of a file in `node_modules`, with the packages around it; or else its toolchain or folder. */
+/**
+ * For a file in `node_modules`: its package with the packages around it. For any other file: its toolchain or folder.
+ */
 function folderOf(file: string, env: Surroundings): string {
   const at = file.indexOf(MODULES);
   if (at >= 0) return file.slice(0, at + MODULES.length - 1);
@@ -48,8 +53,8 @@ function folderOf(file: string, env: Surroundings): string {
 }
 
 /**
- * `X` for `X/bin` if `X` has a `lib` too. Other folders with a `bin` hold more than programs: `~/.cargo` has a token,
- * `~/.local` the data of all programs.
+ * Returns `X` for `X/bin` if `X` also has a `lib`. Other folders with a `bin` hold more than programs: `~/.cargo` has
+ * a token, `~/.local` has the data of all programs.
  */
 function prefixOf(folder: string, { HOME = '' }: Surroundings): string {
   const prefix = dirname(folder);
@@ -57,7 +62,7 @@ function prefixOf(folder: string, { HOME = '' }: Surroundings): string {
   return basename(folder) === 'bin' && !isShared && existsSync(join(prefix, 'lib')) ? prefix : folder;
 }
 
-/** Version managers put small programs into PATH that start others from elsewhere. */
+/** Version managers put small programs into PATH that start the real programs from elsewhere. */
 const COMPANIONS: Record<string, string> = {
   '.cargo/bin': '.rustup',
   '.pyenv/shims': '.pyenv',
@@ -77,7 +82,7 @@ function linkTarget(path: string): string | null {
   try {
     return resolve(dirname(path), readlinkSync(path));
   } catch {
-    return null; // not a link, or missing
+    return null; // the path is not a link, or is missing
   }
 }
 
@@ -85,11 +90,11 @@ function realPath(path: string): string | null {
   try {
     return realpathSync(path);
   } catch {
-    return null; // missing
+    return null; // the file is missing
   }
 }
 
-/** The program of a script's first line: `#!/usr/bin/env -S node --flag` is node in PATH. */
+/** Finds the interpreter in a script's first line: `#!/usr/bin/env -S node --flag` means node in PATH. */
 function interpreterOf(file: string, { PATH = '' }: Surroundings): string | null {
   const [program = '', ...rest] = /^#![ \t]*(.*)/.exec(beginningOf(file))?.[1]?.split(/\s+/) ?? [];
   if (basename(program) !== 'env') return program.startsWith('/') ? program : null;
@@ -108,6 +113,6 @@ function beginningOf(file: string): string {
       closeSync(descriptor);
     }
   } catch {
-    return ''; // not readable: a program without an interpreter
+    return ''; // an unreadable file counts as a program without an interpreter
   }
 }

@@ -5,13 +5,16 @@ import type { ProgramStart } from './run-program.ts';
 export interface Hook extends ProgramStart {
   stdin: string;
   limitMs: number;
-  /** Ends it at once. */
+  /** Ends the hook at once. */
   signal: AbortSignal;
 }
 
 const MAX_TEXT_LENGTH = 2_000;
 
-/** Runs a hook command of the user until it ends or exceeds its limit. Returns null on success, otherwise what went wrong. */
+/**
+ * Runs a hook command of the user until the hook ends or exceeds its time limit. Returns null on success, otherwise
+ * an error message.
+ */
 export function runHook({ argv, cwd, env, stdin, limitMs, signal }: Hook): Promise<string | null> {
   return new Promise(settle => {
     const [program, ...args] = argv;
@@ -31,7 +34,7 @@ export function runHook({ argv, cwd, env, stdin, limitMs, signal }: Hook): Promi
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       stderr = (stderr + text).slice(-MAX_TEXT_LENGTH);
     });
-    child.stdin.on('error', () => {}); // a hook need not read its input
+    child.stdin.on('error', () => {}); // a hook may exit without reading its input
     child.stdin.end(stdin);
     child.once('error', error => done(error.message));
     child.once('exit', (code, killedBy) => {

@@ -13,9 +13,9 @@ import { createServiceTree, TERM_MS } from './service.ts';
 
 interface LoggedRun extends ProgramStart {
   table: ProcessTable;
-  /** A new mark for the environment of everything it starts, so that a later hub can find it. */
+  /** Mark for the environment of everything that the command starts. A later hub uses it to find these processes. */
   tag: string;
-  /** File that its output is appended to. */
+  /** File that the command's output is appended to. */
   logFile: string;
   limitMs: number;
   signal?: AbortSignal;
@@ -24,11 +24,11 @@ interface LoggedRun extends ProgramStart {
 export interface LoggedEnd {
   code: number | null;
   killedBy: string | null;
-  /** Why it was ended early, or could not be started. */
+  /** Why the command was ended early, or why it could not be started. */
   cut: 'time' | 'abort' | { missing: string } | null;
 }
 
-/** Runs a command of the user's to its end, without a shell; whatever it started ends with it. */
+/** Runs a command of the user to its end, without a shell. Every process that the command started ends with it. */
 export async function runLogged(run: LoggedRun): Promise<LoggedEnd> {
   if (run.signal?.aborted) return { code: null, killedBy: null, cut: 'abort' };
   const child = start(run);
@@ -52,14 +52,17 @@ async function ended(run: LoggedRun, pid: number, exit: Promise<LoggedEnd>): Pro
   return exit;
 }
 
-/** Ends processes that such a command of an earlier hub may have left. Returns those that could not be ended. */
+/**
+ * Ends processes that a logged command of an earlier hub may have left behind. Returns processes that could not be
+ * ended.
+ */
 export async function endLogged(table: ProcessTable, tag: string): Promise<Leftover[]> {
   const killAt = performance.now() + TERM_MS;
   return killTree(table, createServiceTree(table, tag, 0), () => killAt);
 }
 
 function start({ argv: [program, ...args], cwd, env, tag, logFile }: LoggedRun): ChildProcess {
-  // With a run's mark it would be ended together with a turn of that run.
+  // With a run's mark the command would be ended together with a turn of that run.
   const { [RUN_VARIABLE]: _run, [TURN_VARIABLE]: _turn, ...rest } = env;
   const log = openSync(logFile, 'a', 0o600);
   try {
@@ -81,7 +84,7 @@ function exitOf(child: ChildProcess): Promise<LoggedEnd> {
   });
 }
 
-/** Why the command has to be ended; null: it ended by itself. */
+/** Why the command has to be ended. Null when the command ended by itself. */
 function cutBefore(exit: Promise<unknown>, { limitMs, signal }: LoggedRun): Promise<'time' | 'abort' | null> {
   return new Promise(resolve => {
     const onAbort = () => settle('abort');
@@ -100,31 +103,36 @@ function cutBefore(exit: Promise<unknown>, { limitMs, signal }: LoggedRun): Prom
 interface Check extends ProgramStart {
   limitMs: number;
   signal?: AbortSignal;
+  onStart?(readOutput: () => Promise<string>): void;
 }
 
 interface CheckResult {
   outcome: 'passed' | 'failed' | 'timeout' | 'not_started';
   exitCode: number | null;
-  /** End of its output. */
+  /** Last part of the command's output. */
   output: string;
   durationMs: number;
 }
 
 interface CheckPorts {
-  /** A new mark for the environment of everything it starts, so that a later hub can find it. */
+  /**
+   * Returns a new mark for the environment of everything that the check starts. A later hub uses it to find these
+   * processes.
+   */
   nextTag(): string;
   table?: ProcessTable;
 }
 
 const SHOWN_BYTES = 8 * 1024;
 
-/** Runs a check command of the user; everything it started ends with it. */
+/** Runs a check command of the user. Every process that the check started ends with it. */
 export function createRunCheck({ nextTag, table = createProcessTable() }: CheckPorts) {
   return async (check: Check): Promise<CheckResult> => {
     const start = performance.now();
     const folder = await mkdtemp(join(tmpdir(), 'squad-check-'));
     try {
       const logFile = join(folder, 'output');
+      check.onStart?.(() => endOfLog(logFile, SHOWN_BYTES));
       const end = await runLogged({ ...check, table, tag: nextTag(), logFile });
       const said = await endOfLog(logFile, SHOWN_BYTES);
       return {
@@ -144,7 +152,7 @@ function outcomeOf({ code, cut }: LoggedEnd): CheckResult['outcome'] {
   return cut === 'time' ? 'timeout' : cut === 'abort' ? 'failed' : 'not_started';
 }
 
-/** The last lines of a log, without a partial first one; empty if it cannot be read. */
+/** Returns the last lines of a log, without a partial first line. Empty if the log cannot be read. */
 export async function endOfLog(file: string, maxBytes: number): Promise<string> {
   const { text, offset } = await readPage(file, -maxBytes, maxBytes, () => true);
   return offset > 0 ? text.slice(text.indexOf('\n') + 1) : text;

@@ -4,13 +4,13 @@ import { endGroup, endWithUs } from './group-reaper.ts';
 export interface ProgramStart {
   argv: readonly [string, ...string[]];
   cwd: string;
-  /** The whole environment: nothing is inherited from this process. */
+  /** Complete environment. Nothing is inherited from this process. */
   env: Record<string, string>;
 }
 
 export interface ProgramRun extends ProgramStart {
   limitMs: number;
-  /** Limit of its standard output. */
+  /** Size limit of the program's standard output. */
   maxBytes: number;
   signal?: AbortSignal;
   /** Standard input (default: none). If a promised input is rejected, the program is ended. */
@@ -18,28 +18,28 @@ export interface ProgramRun extends ProgramStart {
 }
 
 export interface ProgramEnd {
-  /** Null when it could not be started or was ended by a signal. */
+  /** Null when the program could not be started or was ended by a signal. */
   code: number | null;
   stdout: Buffer;
   stderr: string;
-  /** Why it was ended early, or could not be started; null when it ended by itself. */
+  /** Why the program was ended early, or could not be started. Null when it ended by itself. */
   cut: 'time' | 'size' | 'abort' | 'missing' | null;
 }
 
 const MAX_STDERR = 16 * 1024;
 
-/** Running programs, by session id; each has its own session. */
+/** Running programs by session id. Each program has its own session. */
 const running = new Map<number, { cwd: string; end: Promise<ProgramEnd> }>();
 
 export const isOwnProgram = (session: number): boolean => running.has(session);
 
-/** Settles when the programs in this folder or below it have ended; each has a time limit. */
+/** Settles when the programs that run in this folder or below it have ended. Each program has a time limit. */
 export async function ownProgramsOver(folder: string): Promise<void> {
   const there = [...running.values()].filter(({ cwd }) => cwd === folder || cwd.startsWith(`${folder}/`));
   await Promise.all(there.map(({ end }) => end));
 }
 
-/** Runs a small program such as git, without a shell and with limits. Not for agents. Never rejects. */
+/** Runs a small program such as git, without a shell and with limits. Agents are started elsewhere. Never rejects. */
 export function runProgram(run: ProgramRun): Promise<ProgramEnd> {
   const { promise, resolve } = Promise.withResolvers<ProgramEnd>();
   const [program, ...args] = run.argv;
@@ -50,7 +50,8 @@ export function runProgram(run: ProgramRun): Promise<ProgramEnd> {
 
   if (run.signal?.aborted)
     return Promise.resolve({ code: null, stdout: Buffer.alloc(0), stderr, cut: 'abort' });
-  // Its own session, so that it has no terminal to prompt on and everything it starts ends with it.
+  // The program gets its own session, so that it has no terminal to prompt on and everything that it starts ends with
+  // it.
   const child = spawn(program, args, {
     cwd: run.cwd,
     env: run.env,
@@ -59,7 +60,7 @@ export function runProgram(run: ProgramRun): Promise<ProgramEnd> {
   });
   if (child.pid !== undefined) running.set(child.pid, { cwd: run.cwd, end: promise });
   const release = child.pid === undefined ? () => {} : endWithUs(child.pid);
-  child.stdin?.on('error', () => {}); // the program need not read all of it
+  child.stdin?.on('error', () => {}); // the program may exit without reading all of its input
   if (run.input instanceof Promise)
     run.input.then(
       bytes => child.stdin?.end(bytes),
@@ -70,7 +71,7 @@ export function runProgram(run: ProgramRun): Promise<ProgramEnd> {
   function end(why: ProgramEnd['cut']): void {
     cut ??= why;
     if (child.pid !== undefined) endGroup(child.pid);
-    // A process that left the group must not keep us waiting for the end of the output.
+    // A process that left the group may hold the output open, and must not keep this function waiting.
     child.stdout?.destroy();
     child.stderr?.destroy();
   }

@@ -11,10 +11,13 @@ import { createTurnTree, type TurnTree } from '../turns/turn-tree.ts';
 import { findExecutable } from './find-executable.ts';
 import type { ProgramStart } from './run-program.ts';
 
-/** From TERM to KILL. */
+/** Time from TERM to KILL. */
 export const TERM_MS = 3000;
 
-/** A service's processes, found like a turn's. Its first process leaves no record, so it is one among the others. */
+/**
+ * Finds the processes of a service the way those of a turn are found. The first process of a service leaves no exit
+ * record, so it is treated like the others.
+ */
 export function createServiceTree(table: ProcessTable, service: string, leaderPid: number): TurnTree {
   const tree = createTurnTree(table, { service }, leaderPid);
   return {
@@ -26,7 +29,7 @@ export function createServiceTree(table: ProcessTable, service: string, leaderPi
   };
 }
 
-/** Ends what services left behind whose hub is no more. Returns what could not be ended, normally nothing. */
+/** Ends processes of services whose hub has died. Returns processes that could not be ended, normally none. */
 export async function sweepServices(
   table: ProcessTable,
   isOurs: (tag: string) => boolean,
@@ -40,14 +43,14 @@ export async function sweepServices(
 }
 
 const MAX_LINE_BYTES = 1024 * 1024;
-/** Bytes of one second's output that are read as lines; the rest is left out. */
+/** Bytes of output per second that are read as lines. Output beyond this limit is skipped. */
 const MAX_PER_SECOND = 1024 * 1024;
-/** Bytes kept from the end of the output that is left out. */
+/** Bytes that are kept from the end of the skipped output. */
 const KEPT_END = 16 * 1024;
 
 /**
- * Reads lines. The writer never waits for us, and a flood costs neither memory nor much time: output beyond the limit of one
- * second is left out, except its end, where the reason for a crash would be.
+ * Reads lines without ever blocking the writer. A flood costs neither memory nor much time: output beyond the limit
+ * per second is skipped, except its end, which would contain the reason for a crash.
  */
 export function readStderr(
   stream: Readable,
@@ -63,7 +66,7 @@ export function readStderr(
   function catchUp(): void {
     if (!end) return;
     if (leftOut > 0) {
-      // Drops the two partial lines around the gap: redaction does not recognise half a secret.
+      // Drops the two partial lines around the skipped output, because redaction does not recognise half a secret.
       lines.skipLine();
       onLine(`[${leftOut} bytes left out]`);
     }
@@ -98,7 +101,7 @@ export function readStderr(
 
 interface ServiceStart extends ProgramStart {
   table: ProcessTable;
-  /** In the environment of everything it starts, so that a later hub can find it. */
+  /** Mark in the environment of everything that the service starts. A later hub uses it to find these processes. */
   tag: string;
   onStderrLine(line: string): void;
 }
@@ -107,19 +110,22 @@ export interface ServiceProcess {
   pid: number;
   stdin: Writable;
   stdout: Readable;
-  /** Settles when its first process has ended; processes it left behind are then ended too. */
+  /** Settles when the first process of the service has ended. Processes that it left behind are then ended too. */
   ended: Promise<{ code: number | null; signal: string | null }>;
-  /** Settles when stderr is closed. A process it left behind may keep it open. */
+  /** Settles when stderr is closed. A process that the service left behind may keep it open. */
   logEnd: Promise<void>;
-  /** Ends it with everything it started: closes its input, then TERM, then KILL. Returns processes that could not be ended, normally none. */
+  /**
+   * Ends the service with everything that it started: closes its input, then sends TERM, then KILL. Returns processes
+   * that could not be ended, normally none.
+   */
   stop(): Promise<Leftover[]>;
 }
 
-/** From closing its input to TERM. */
+/** Time from closing the service's input to TERM. */
 const INPUT_END_MS = 2000;
 
 /**
- * Starts a program in its own session and communicates over its streams. Rejects with a `code`: COMMAND_NOT_FOUND,
+ * Starts a program in its own session and communicates with it over pipes. Rejects with a `code`: COMMAND_NOT_FOUND,
  * COMMAND_NOT_EXECUTABLE, FOLDER_NOT_FOUND or SPAWN_FAILED.
  */
 export async function startService(start: ServiceStart): Promise<ServiceProcess> {
@@ -146,13 +152,13 @@ export async function startService(start: ServiceStart): Promise<ServiceProcess>
   swept.catch(() => {});
 
   async function stop(): Promise<Leftover[]> {
-    // Taken while parents live, so that children without any mark are found.
+    // Taken while the parents are alive, so that children without a mark are found through them.
     await tree.members();
     child.stdin.end();
     await Promise.race([ended, afterInputEnd()]);
     const killAt = performance.now() + TERM_MS;
     const survivors = await killTree(start.table, tree, () => killAt);
-    // A process outside the tree may hold these open.
+    // A process outside the tree may hold these pipes open.
     child.stdout.destroy();
     child.stderr.destroy();
     return survivors;
@@ -183,7 +189,7 @@ async function spawned({ argv, cwd, env, tag }: ServiceStart): Promise<Child> {
     throw failure('COMMAND_NOT_FOUND', notFound(program, env.PATH ?? '', cwd));
   if (found.status === 'not_executable')
     throw failure('COMMAND_NOT_EXECUTABLE', `The program ${found.path} cannot be run.`);
-  // With a run's mark it would be ended together with that run.
+  // With a run's mark the service would be ended together with that run.
   const { [RUN_VARIABLE]: _run, [TURN_VARIABLE]: _turn, ...rest } = env;
 
   const child = spawn(found.path, args, {
@@ -204,7 +210,7 @@ async function spawned({ argv, cwd, env, tag }: ServiceStart): Promise<Child> {
 
 const MAX_PATH_LENGTH = 300;
 
-/** With where it was looked for: mostly that is why. */
+/** The message lists the folders that were searched, because a short PATH is the usual reason. */
 function notFound(program: string, path: string, cwd: string): string {
   if (program.includes('/'))
     return `The program ${program} was not found: there is no ${resolve(cwd, program)}.`;
@@ -219,8 +225,9 @@ function afterInputEnd(): Promise<void> {
 }
 
 /**
- * Services of one hub carry `<home>.<hub>.<n>` in their environment: 12 hex of a hash of the home's path, 8 random hex of
- * the hub's life, and a number. So a hub finds what an earlier one of its home left behind, and nobody else's.
+ * Services of a hub carry the mark `<home>.<hub>.<n>` in their environment: 12 hex digits of a hash of the home's
+ * path, 8 random hex digits for this life of the hub, and a number. With it a hub finds the processes that an earlier
+ * hub of the same home left behind, and no others.
  */
 export function createServiceTags(home: string) {
   const ofHome = `${createHash('sha256').update(home).digest('hex').slice(0, 12)}.`;
@@ -228,7 +235,7 @@ export function createServiceTags(home: string) {
   let count = 0;
   return {
     next: () => `${ofHub}${++count}`,
-    /** Whether a service was started by another hub of this home. One home has one hub at a time, so that one is dead. */
+    /** Whether another hub of this home started the service. A home has one hub at a time, so the other hub is dead. */
     isLeftBehind: (tag: string): boolean => tag.startsWith(ofHome) && !tag.startsWith(ofHub),
   };
 }

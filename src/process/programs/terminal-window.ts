@@ -10,12 +10,12 @@ interface Window extends ProgramStart {
 }
 
 /**
- * Starts a program with a window, for a person. It outlives this process. Rejects with the code SPAWN_FAILED when it could not
- * be started or failed at once.
+ * Starts a program with a window, for a person. The window outlives this process. Rejects with the code SPAWN_FAILED
+ * when the program could not be started or failed at once.
  */
 export function openWindow({ argv, cwd, env, settleMs }: Window): Promise<void> {
   const [program, ...args] = argv;
-  // With such a mark Squad would end the window together with the run or service.
+  // With one of these marks Squad would end the window together with the run or service.
   const { [RUN_VARIABLE]: _run, [TURN_VARIABLE]: _turn, [SERVICE_VARIABLE]: _service, ...rest } = env;
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { cwd, env: rest, detached: true, stdio: 'ignore' });
@@ -26,7 +26,7 @@ export function openWindow({ argv, cwd, env, settleMs }: Window): Promise<void> 
     };
     child.once('error', error => failed(`could not be started: ${error.message}`));
     child.once('exit', (code, signal) => {
-      // Some programs pass the window to a process that already runs, and end.
+      // Some programs hand the window to a process that already runs, and exit with 0.
       if (code !== 0) return failed(`ended at once (${code === null ? signal : `exit ${code}`})`);
       clearTimeout(timer);
       resolve();
@@ -37,7 +37,7 @@ export function openWindow({ argv, cwd, env, settleMs }: Window): Promise<void> 
 
 type FoundTerminal = { program: string; why: null } | { program: null; why: string };
 
-/** Arguments before the command (default: `-e`, which most programs take). */
+/** Arguments before the command (default: `-e`, which most terminal programs accept). */
 const BEFORE_COMMAND: Readonly<Record<string, readonly string[]>> = {
   'gnome-terminal': ['--'],
   ptyxis: ['--'],
@@ -49,12 +49,12 @@ const BEFORE_COMMAND: Readonly<Record<string, readonly string[]>> = {
   terminator: ['-x'],
 };
 
-/** The user's choice first, then the system's, then what is usually there. */
+/** Order: the terminal that the user chose, the system's default, then common programs. */
 const USUAL = [
   ...['x-terminal-emulator', 'gnome-terminal', 'konsole', 'kitty', 'wezterm', 'alacritty', 'foot', 'xterm'],
 ];
 
-/** The program that opens a window on the screen this environment has. */
+/** Finds a terminal program that can open a window on the display of this environment. */
 export function findTerminal(
   env: Readonly<Record<string, string>>,
   platform: NodeJS.Platform = process.platform,
@@ -77,7 +77,7 @@ export function findTerminal(
   );
 }
 
-/** Without a shell: each argument arrives unchanged. */
+/** Passed without a shell, so that each argument arrives unchanged. */
 export const terminalArguments = (program: string, command: readonly string[]): string[] => [
   ...(BEFORE_COMMAND[basename(program)] ?? ['-e']),
   ...command,

@@ -7,15 +7,19 @@ export const INSTALL_BUBBLEWRAP =
 export const ALLOW_USER_NAMESPACES =
   'Allow user namespaces for bwrap, if this is a container or they are turned off (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns).';
 
-/** Defence in depth: without privileges nothing inside gains much from a user namespace. Versions before 0.8 do not know this option. */
+/**
+ * Option of bubblewrap that forbids new user namespaces inside the sandbox. The sandbox is safe without the option too,
+ * because programs inside have no privileges. Versions of bubblewrap before 0.8 do not know the option.
+ */
 export const DISABLE_USERNS = '--disable-userns';
 
-/** Group and others. */
+/** Permission bits with which the group or other users may write to a file. */
 const OTHERS_WRITE = 0o022;
 
 /**
- * The first bubblewrap in PATH that only root can replace, or else the first one. An agent can write to folders of the user that
- * come early in PATH, and a program placed there could behave well only while it is verified.
+ * Finds the first bubblewrap in PATH that only root can replace, or else the first bubblewrap. An agent may be able to
+ * write to a folder of the user that comes early in PATH. A fake bubblewrap there could pass the test and misbehave
+ * later.
  */
 export function findBubblewrap(path: string): string | null {
   const found = path.split(':').flatMap(folder => {
@@ -31,13 +35,19 @@ function onlyRootCanReplace(path: string): boolean {
   return path === '/' || onlyRootCanReplace(dirname(path));
 }
 
-/** Changes when the file at this path is replaced: a proof counts only for the file that was proven. */
+/**
+ * Returns a text that changes when the file at this path is replaced. The result of a test is valid only for the tested
+ * file.
+ */
 export function fileVersion(path: string): string {
   const { ino, size, mtimeMs, ctimeMs } = statSync(path);
   return [path, ino, size, mtimeMs, ctimeMs].join('\0');
 }
 
-/** Tries a sandbox with the option that older versions lack, then without it. The attempt returns the reason for a failure. */
+/**
+ * Tries to create a sandbox with `--disable-userns`. Tries again without the option if bubblewrap does not know it.
+ * `attempt` returns a text if it fails.
+ */
 export async function withDisabledUserns<T>(
   attempt: (extra: readonly string[]) => Promise<T | string>,
 ): Promise<{ result: T | string; extra: readonly string[] }> {
@@ -48,15 +58,15 @@ export async function withDisabledUserns<T>(
 }
 
 export interface Isolation {
-  /** Namespaces that must differ from ours. */
+  /** Namespaces that must be different from those of the hub. */
   namespaces: readonly string[];
-  /** Names in its root folder; any other is a folder of this machine. */
+  /** Names that the root folder of the sandbox may contain. Any other name is a folder of this machine. */
   root: ReadonlySet<string>;
 }
 
 /**
- * Why the process is not isolated, or null. Uses only what the kernel reports: a program in place of bubblewrap could claim
- * anything.
+ * Returns the reason why a process is not isolated, or null if it is isolated. Only reports of the kernel count,
+ * because a fake bubblewrap could claim anything.
  */
 export function isolationFault(pid: number, { namespaces, root }: Isolation): string | null {
   const inside = `/proc/${pid}`;

@@ -37,6 +37,14 @@ test('without one the problem says what to install', async () => {
   });
 });
 
+test('on another system than Linux the problem says what is missing', { tags: ['I1'] }, async () => {
+  const path = process.env.PATH!;
+  expect(await createSandboxes({ path, rooms: null, platform: 'darwin' }).problem('full')).toEqual({
+    reason: 'Sandboxes are made of Linux namespaces by bubblewrap, and this system (darwin) has neither',
+    suggestions: [expect.stringContaining('on Linux'), 'Or run without one: sandbox: off.'],
+  });
+});
+
 test('one without user namespaces is refused with its own message', async () => {
   const path = bubblewrap('denied', 'echo "bwrap: No permissions to create a new namespace" >&2; exit 1');
   expect(await problemOf(path)).toMatchObject({
@@ -61,6 +69,13 @@ test.each([
   const script = `for arg; do shift; [ "$arg" = --remount-ro ] && set -- "$@" ${added}; set -- "$@" "$arg"; done; exec ${real} "$@"`;
   expect(await problemOf(bubblewrap('open', script))).toMatchObject({
     reason: expect.stringContaining(reason),
+  });
+});
+
+test('one that drops the filter of system calls is refused', { tags: ['leaving-the-sandbox'] }, async () => {
+  const script = `for arg; do shift; case $arg in --seccomp) skip=1;; *) [ "$skip" ] && skip= || set -- "$@" "$arg";; esac; done; exec ${real} "$@"`;
+  expect(await problemOf(bubblewrap('unfiltered', script))).toMatchObject({
+    reason: expect.stringContaining('their system calls are not filtered'),
   });
 });
 

@@ -21,7 +21,7 @@ for (const [address, bits] of [
 ] as const)
   notPublic.addSubnet(address, bits, 'ipv4');
 for (const [address, bits] of [
-  // With the translations of IPv4 addresses, behind which any of those above may be.
+  // The first four ranges contain translated IPv4 addresses, and a translated address may be a private one.
   ...([
     ['::', 96],
     ['64:ff9b::', 96],
@@ -38,7 +38,10 @@ for (const [address, bits] of [
 
 const USUAL_PORTS = [443, 80];
 
-/** Null: not on the list. `isLiteral`: its name is on it, not only a pattern, so it may be a host of the own network. */
+/**
+ * Returns null if the host is not on the list. `isLiteral` is true if the list has the host's full name and not only a
+ * pattern; such a host may be in a private network.
+ */
 export function allowance(
   hosts: readonly string[],
   host: string,
@@ -58,7 +61,10 @@ export function allowance(
 
 export type Refusal = 'not_listed' | 'private_address';
 
-/** The addresses of the host that may be connected to, or why there are none. A second lookup could be answered differently. */
+/**
+ * Looks up the addresses of a host and returns those that the agent may connect to, or the reason for a refusal. The
+ * proxy must connect to these addresses without a second lookup, because DNS could give another answer.
+ */
 export async function addressesOf(
   hosts: readonly string[],
   host: string,

@@ -1,6 +1,7 @@
 /**
- * The process that carries the network of sandboxed turns. It outlives the hub, so that a restart of the hub does not cut agents
- * off from their models, and it is one for all turns of a home, because a Node process costs as much as an agent's shell.
+ * The proxy process, which carries the network connections of sandboxed turns. The proxy process outlives the hub, so
+ * agents keep their connections to models when the hub restarts. All turns of a home share one proxy process, because a
+ * Node process costs as much as an agent's shell.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { LookupAddress } from 'node:dns';
@@ -14,26 +15,37 @@ import {
 import { connect, createServer, type LookupFunction, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
+import { ownProcesses } from '../table/socket-holder.ts';
 import { hasExitRecord, readWrapperPid } from '../turns/turn-record.ts';
+import { forgetRoom, MAX_REFUSED_HOSTS, REFUSED_HOSTS } from './network-record.ts';
 import { addressesOf, type Refusal } from './proxy-rules.ts';
-import { MAX_REFUSED_HOSTS, REFUSED_HOSTS } from './refused-hosts.ts';
-import { type ControlReply, type ControlRequest, type Room, readMessages } from './room-protocol.ts';
+import {
+  type ControlReply,
+  type ControlRequest,
+  type Room,
+  type RoomTerm,
+  readMessages,
+} from './room-protocol.ts';
 
-/** A hub that was killed is back within this time, if anybody needs it. */
+/**
+ * Time without a hub and without rooms before the proxy process exits. A killed hub that is still needed restarts
+ * within this time.
+ */
 const LINGER_MS = 2_000;
 const POLL_MS = 1_000;
-/** From the opening of a room to the wrapper's `pid` file. */
+/** Maximum time from the opening of a room until the wrapper writes its `pid` file. */
 const TURN_START_MS = 60_000;
 const ROOM_TIMEOUT_MS = 20_000;
-/** Of one room: its turn must not take the descriptors of the others. */
+/** Maximum number of connections of one room, so that one turn cannot use up all file descriptors. */
 const MAX_CONNECTIONS = 256;
 
 interface Tenant {
   runId: string;
   folder: string;
+  lasts: RoomTerm;
   hosts: string[];
   since: number;
-  /** Start time of the wrapper, so that its number cannot stand for another process later. */
+  /** Process of the wrapper. The start time distinguishes it from a later process with the same pid. */
   wrapper: { pid: number; startTime: string | null } | null;
   refused: Set<string>;
 }
@@ -43,9 +55,10 @@ interface OpenRoom extends Room {
   servers: Server[];
   sockets: Set<Socket>;
   tenant: Tenant | null;
+  wasEntered: boolean;
 }
 
-/** Serves until no hub and no turn needs it. */
+/** Runs the proxy process. It exits when no hub is connected and no room is open. */
 export function runProxy(socketFile: string, bubblewrap: string): void {
   const rooms = new Set<OpenRoom>();
   const hubs = new Set<Socket>();
@@ -72,18 +85,19 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
       const made = { port: hubPort, room: makeRoom(bubblewrap, hubPort) };
       spare = made;
       made.room.catch(() => {
-        // The next request tries again.
+        // The next request makes a new room.
         if (spare === made) spare = null;
       });
     }
     return spare!.room;
   }
 
-  async function openRoom({ runId, folder, hosts }: Extract<ControlRequest, { do: 'open' }>): Promise<Room> {
+  async function openRoom(asked: Extract<ControlRequest, { do: 'open' }>): Promise<Room> {
     const room = await spareRoom();
-    // Two requests may have waited for the same one.
-    if (room.tenant !== null) return openRoom({ do: 'open', id: 0, runId, folder, hosts });
-    room.tenant = { runId, folder, hosts, since: Date.now(), wrapper: null, refused: new Set() };
+    // Two requests may wait for the same room. The first one gets it.
+    if (room.tenant !== null) return openRoom(asked);
+    const { runId, folder, hosts, lasts } = asked;
+    room.tenant = { runId, folder, hosts, lasts, since: Date.now(), wrapper: null, refused: new Set() };
     spare = null;
     rooms.add(room);
     admit(room, room.servers[0]!, toHub);
@@ -94,7 +108,7 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
   }
 
   function admit(room: OpenRoom, server: Server, serve: (socket: Socket) => void): void {
-    // Such as no free descriptor: it takes connections again later.
+    // An accept can fail, for example when no file descriptor is free. The server accepts connections again later.
     server.on('error', () => {});
     server.on('connection', socket => {
       if (room.sockets.size >= MAX_CONNECTIONS) {
@@ -116,7 +130,10 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
     for (const fd of room.fds) closeSync(fd);
   }
 
-  /** Always to the port of the hub that runs now: an agent keeps the address that it was given. */
+  /**
+   * Connects an agent to the hub. An agent keeps the address that it got at its start, so connections always go to the
+   * port of the current hub.
+   */
   function toHub(socket: Socket): void {
     const { runId } = roomOf.get(socket)!.tenant!;
     if (hubPort === null) {
@@ -141,6 +158,8 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
       return;
     }
     const found = await reach(roomOf.get(socket)!, target[1]!, Number(target[2]));
+    // The client has disconnected. Its `close` event is already over and would not close a new connection to the host.
+    if (socket.destroyed) return;
     if ('status' in found) {
       socket.end(
         `HTTP/1.1 ${found.status}\r\nConnection: close\r\nContent-Type: text/plain\r\n\r\n${found.text}\n`,
@@ -170,6 +189,7 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
     }
     const port = Number(url.port || 80);
     const found = await reach(roomOf.get(request.socket)!, url.hostname, port);
+    if (response.closed || request.socket.destroyed) return;
     if ('status' in found) {
       response
         .writeHead(Number.parseInt(found.status, 10), { 'content-type': 'text/plain' })
@@ -191,7 +211,8 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
           path: `${url.pathname}${url.search}`,
           agent: false,
         },
-        // A name in the request line and another in the header would reach a host that was not asked for.
+        // The Host header must name the host of the request line. Otherwise a server could pass the request on to a
+        // host that is not allowed.
         headers: { ...headers, host: url.host },
       },
       answer => {
@@ -204,7 +225,7 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
     request.pipe(upstream);
   }
 
-  /** How to find the host, or the answer to a request that is not carried out. */
+  /** Returns a lookup function for an allowed host, or the error response for a refused request. */
   async function reach(
     room: OpenRoom,
     host: string,
@@ -215,7 +236,7 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
       const { addresses } = found;
       const [{ address, family }] = addresses as [LookupAddress];
       return {
-        // With all of them Node tries the next one where IPv6 leads nowhere.
+        // Node gets all addresses, so that it can try the next one when IPv6 does not work.
         lookup: (_host, { all }, done) => (all ? done(null, addresses) : done(null, address, family)),
       };
     }
@@ -233,7 +254,7 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
       const line = JSON.stringify({ at: Date.now(), host: host.slice(0, 253), port, why });
       appendFileSync(join(tenant.folder, REFUSED_HOSTS), `${line}\n`, { mode: 0o600 });
     } catch {
-      // The run was removed, or the disk is full: the host stays refused.
+      // The record cannot be written because the run was removed or the disk is full. The host is refused anyway.
     }
   }
 
@@ -261,7 +282,12 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
   }
 
   function review(): void {
-    for (const room of rooms) if (isOver(room.tenant!)) closeRoom(room);
+    for (const room of rooms)
+      if (room.tenant!.lasts === 'processes' ? isEmpty(room) : isOver(room.tenant!)) {
+        // The record goes before the room. A missing room with a record means that the proxy process was killed.
+        if (room.tenant!.lasts === 'turn') forgetRoom(room.tenant!.folder);
+        closeRoom(room);
+      }
     if (hubs.size > 0 || rooms.size > 0) idleSince = null;
     else idleSince ??= Date.now();
     if (idleSince !== null && Date.now() - idleSince >= LINGER_MS) {
@@ -270,13 +296,13 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
     }
   }
 
-  // An error of one connection that nobody thought of must not cut off all the others.
+  // An unexpected error of one connection must not end the connections of all other turns.
   process.on('uncaughtException', () => {});
   listenAlone(socketFile, serveHub);
   setInterval(review, POLL_MS);
 }
 
-/** Whether the turn has ended. Its room is closed then, with or without a hub. */
+/** True if the turn has ended. The room of an ended turn is closed, whether a hub is running or not. */
 function isOver(tenant: Tenant): boolean {
   if (hasExitRecord(tenant.folder)) return true;
   if (tenant.wrapper === null) {
@@ -288,6 +314,22 @@ function isOver(tenant: Tenant): boolean {
   return startTime === null || startTimeOf(pid) !== startTime;
 }
 
+/** True if all processes in the room have ended, or if no process ever entered it in time. */
+function isEmpty(room: OpenRoom): boolean {
+  const name = readlinkSync(room.net);
+  const isInside = ownProcesses().some(pid => linkOf(`/proc/${pid}/ns/net`) === name);
+  room.wasEntered ||= isInside;
+  return !isInside && (room.wasEntered || Date.now() - room.tenant!.since > TURN_START_MS);
+}
+
+function linkOf(path: string): string | null {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return null; // the process has ended meanwhile
+  }
+}
+
 function startTimeOf(pid: number): string | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -297,7 +339,7 @@ function startTimeOf(pid: number): string | null {
   }
 }
 
-/** Copies both ways until either side ends. */
+/** Copies data in both directions until one side ends. */
 function copyBothWays(one: Duplex, other: Duplex): void {
   one.on('error', () => other.destroy());
   other.on('error', () => one.destroy());
@@ -307,7 +349,7 @@ function copyBothWays(one: Duplex, other: Duplex): void {
   other.pipe(one);
 }
 
-/** Listens on the socket, unless another process serves it: then this one ends. */
+/** Listens on the socket. Exits if another proxy process already listens there. */
 function listenAlone(file: string, serve: (socket: Socket) => void): void {
   process.umask(0o077);
   const server = createServer(serve);
@@ -324,11 +366,12 @@ function listenAlone(file: string, serve: (socket: Socket) => void): void {
 }
 
 /**
- * A network with nothing in it but two listening sockets: the port of the hub, and that of the proxy. A helper inside makes the
- * sockets and hands them over; the descriptors of its namespaces keep them in existence.
+ * Creates a room: a network namespace that contains only two listening sockets, one for the hub's port and one for the
+ * proxy. A helper process inside the namespace opens the sockets, passes them to this process and exits. The file
+ * descriptors of the namespaces keep the room in existence after that.
  */
 async function makeRoom(bubblewrap: string, hubPort: number | null): Promise<OpenRoom> {
-  // Of the ways to a network namespace, bubblewrap is the one that also turns on its loopback device.
+  // Bubblewrap creates the network namespace because it also turns on the loopback device. `unshare` does not.
   const confined = ['--unshare-user', '--unshare-net', '--die-with-parent', '--dev-bind', '/', '/', '--'];
   const argv = [...confined, process.execPath, process.argv[1]!, 'room', String(hubPort ?? 0)];
   const helper = spawn(bubblewrap, argv, { cwd: '/', stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
@@ -342,11 +385,20 @@ async function makeRoom(bubblewrap: string, hubPort: number | null): Promise<Ope
   try {
     const ports = await handedOver(helper, fds, servers);
     helper.disconnect();
-    // While it lives it takes connections too.
+    // The helper accepts connections too until it has exited.
     await exitOf(helper);
     if (servers.length !== 2) throw new Error(stderr.trim() || 'its helper ended early');
     const [user, net] = fds.map(fd => `/proc/${process.pid}/fd/${fd}`);
-    return { ...ports, user: user!, net: net!, fds, servers, sockets: new Set(), tenant: null };
+    return {
+      ...ports,
+      user: user!,
+      net: net!,
+      fds,
+      servers,
+      sockets: new Set(),
+      tenant: null,
+      wasEntered: false,
+    };
   } catch (thrown) {
     helper.kill('SIGKILL');
     for (const fd of fds) closeSync(fd);
@@ -399,7 +451,7 @@ const exitOf = (child: ChildProcess): Promise<void> =>
     else child.once('exit', () => resolve());
   });
 
-/** The helper inside a new network: see `makeRoom`. */
+/** Runs the helper process inside a new network namespace. See `makeRoom`. */
 export async function runRoomHelper(hubPort: number): Promise<void> {
   const servers = await Promise.all([hubPort, 0].map(port => listening(port)));
   const [hub, proxy] = servers.map(server => (server.address() as { port: number }).port);

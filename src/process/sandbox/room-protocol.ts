@@ -1,30 +1,33 @@
 import type { Socket } from 'node:net';
 import { LineSplitter } from '../../base/lines.ts';
 
-/** A network namespace with the hub's port and a proxy in it. */
+/** A network namespace that contains only the hub's port and a proxy. */
 export interface Room {
-  /** Paths of its namespaces, for as long as the proxy process lives. */
+  /** Paths of the room's user and network namespaces. They are valid while the proxy process lives. */
   user: string;
   net: string;
   hubPort: number;
   proxyPort: number;
 }
 
-/** What the hub asks of the proxy process, one JSON line each. */
+/** When a room is closed: at the end of its turn, or when all processes in the room have ended. */
+export type RoomTerm = 'turn' | 'processes';
+
+/** Requests of the hub to the proxy process, one JSON line each. */
 export type ControlRequest = { id: number } & (
-  | { do: 'open'; runId: string; folder: string; hosts: string[] }
-  /** The run behind a connection to the hub, by the local port of the proxy's end. */
+  | { do: 'open'; runId: string; folder: string; hosts: string[]; lasts: RoomTerm }
+  /** Asks which run made a connection to the hub. `port` is the local port of the proxy process on that connection. */
   | { do: 'whose'; port: number }
-  /** The hub's port. Answered when a room could be opened. */
+  /** Reports the hub's port. The reply comes when a room for this port is ready. */
   | { do: 'hub'; port: number | null }
 );
 
 export type ControlReply = { id: number } & ({ result: unknown } | { error: string });
 
-/** Far more than any message has. */
+/** Far above the size of any valid message. */
 const MAX_MESSAGE_BYTES = 1024 * 1024;
 
-/** Calls back with each message. Closes the connection at one that is none. */
+/** Calls `onMessage` with each message. A line that is not JSON, or is too long, closes the connection. */
 export function readMessages<T>(socket: Socket, onMessage: (message: T) => void): void {
   const lines = new LineSplitter(
     { maxBytes: MAX_MESSAGE_BYTES },

@@ -1,13 +1,15 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { ownProcesses } from '../table/socket-holder.ts';
 import { isAlive, type TurnFixture, TurnsFixture, until } from '../testing/turn-fixture.ts';
 import { createSupervisor } from '../turns/supervisor.ts';
+import { readRefusedHosts } from './network-record.ts';
 import { allowance, isPublic } from './proxy-rules.ts';
-import { readRefusedHosts } from './refused-hosts.ts';
 import { createRooms, type Rooms } from './rooms.ts';
 import { createSandboxes } from './sandboxes.ts';
 
@@ -33,6 +35,24 @@ const ask = (port, text) => new Promise(settle => {
 });
 (async () => {
   for (const [port, text] of JSON.parse(process.argv[2])) console.log(JSON.stringify(await ask(port, text)));
+})();`;
+
+/** Asks the proxy for a host many times and closes each connection at once; then waits for a file. */
+const LEAVE = `
+const { connect } = require('node:net');
+const { existsSync } = require('node:fs');
+const proxy = Number(new URL(process.env.HTTPS_PROXY).port);
+const at = process.argv[2];
+const asks = ['CONNECT ' + at + ' HTTP/1.1\\r\\n\\r\\n', 'GET http://' + at + '/ HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n'];
+const leave = number => new Promise(settle => {
+  const socket = connect(proxy, '127.0.0.1', () => socket.write(asks[number % 2], () =>
+    number % 4 < 2 ? socket.destroy() : socket.resetAndDestroy()));
+  socket.on('error', () => {}).on('close', settle);
+});
+(async () => {
+  await Promise.all(Array.from({ length: 200 }, (_, number) => leave(number)));
+  console.log('left');
+  const timer = setInterval(() => existsSync('go') && clearInterval(timer), 20);
 })();`;
 
 beforeAll(() => {
@@ -164,6 +184,73 @@ describe('in a room', () => {
     ]);
   });
 
+  test('odd requests reach no host that is not listed, and the proxy outlives them', {
+    tags: ['leaving-the-sandbox'],
+  }, async () => {
+    const own = hub((await server('hub')).port);
+    const { port } = await server('listed');
+    const { port: other } = await server('secret');
+    const at = `localhost:${port}`;
+    const connect = (target: string) => `CONNECT ${target} HTTP/1.1\r\nHost: ${at}\r\n\r\n${get('/')}`;
+    const odd = [
+      ...[`localhost:${other}`, `127.0.0.1:${other}`, `127.0.0.1:${port}`, `[::1]:${other}`, `::1:${other}`],
+      ...[`[::ffff:127.0.0.1]:${other}`, `2130706433:${other}`, `0x7f.1:${other}`, `0:${other}`],
+      ...[`${at}@127.0.0.1:${other}`, `${at}/:${other}`, `${at}#:${other}`, `${at}%00.example:${other}`],
+      ...[`.localhost:${other}`, `localhost:0${other}`, `localhost:${65536 + other}`, `localhost:-1`, ':443'],
+      ...[`http://127.0.0.1:${other}`, '', '/', '*', `${'a'.repeat(5_000)}.localhost:${port}`],
+    ].map(connect);
+    const plain = [
+      ...[`http://localhost:${other}/`, `http://${at}@127.0.0.1:${other}/`, `http://[::1]:${other}/`],
+      ...[`http://2130706433:${other}/`, `http://127.1:${other}/`, `https://${at}/`, `file:///etc/passwd`],
+    ].map(get);
+    const wrongHeader = `GET http://${at}/named HTTP/1.1\r\nHost: 127.0.0.1:${other}\r\nConnection: close\r\n\r\n`;
+    const second = `GET http://${at}/one HTTP/1.1\r\nHost: x\r\n\r\n${get(`http://127.0.0.1:${other}/two`)}`;
+    const broken = [
+      `GET http://${at}/ HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`,
+      `POST http://${at}/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+      `GET http://${at}/ HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n`,
+      '\0\x01\x02\r\n\r\n',
+    ];
+    const requests = [...odd, ...plain, ...broken, wrongHeader, second, connect(`LOCALHOST:${port}`)];
+    const turn = asking(
+      requests.map(text => ['proxy', text]),
+      [at],
+    );
+    const said = await answers(own, turn);
+    expect(said.filter(text => /secret/.test(text))).toEqual([]);
+    expect(said.slice(0, -3).filter(text => /listed/.test(text))).toEqual([]);
+    expect(said.at(-3)).toMatch(/^HTTP\/1.1 200 [\s\S]*listed \/named/);
+    expect(said.at(-2)).toMatch(/^HTTP\/1.1 200 [\s\S]*listed \/one/);
+    expect(said.at(-1)).toMatch(/^HTTP\/1.1 200 [\s\S]*listed \//);
+  });
+
+  test('a connection that the agent gives up while its host is looked up is not opened, or closed at once', {
+    tags: ['leaving-the-sandbox'],
+  }, async () => {
+    const held = new Set<Socket>();
+    const silent = createTcpServer(socket => {
+      // A socket that is not read does not report its end.
+      held.add(
+        socket
+          .resume()
+          .on('error', () => {})
+          .once('close', () => held.delete(socket)),
+      );
+    });
+    await new Promise<void>(settle => silent.listen(0, '127.0.0.1', settle));
+    open.push({ close: () => silent.close() });
+    const { port } = silent.address() as AddressInfo;
+    const at = `localhost:${port}`;
+    const leave = join(tree, 'leave.cjs');
+    writeFileSync(leave, LEAVE);
+    const turn = inRoom([node, leave, at], [at]);
+    const { ended } = await hub(1).supervisor.start(turn, options);
+    await turns.said(turn, 'left');
+    await until(() => held.size === 0, 'the end of all connections');
+    writeFileSync(join(tree, 'go'), '');
+    expect(await ended).toMatchObject({ exitCode: 0 });
+  });
+
   test('the hub learns which run a connection comes from, for each of two at once', async () => {
     const seen: Promise<string | null | undefined>[] = [];
     let rooms: Rooms | null = null;
@@ -195,6 +282,36 @@ describe('the proxy process', () => {
     writeFileSync(join(tree, 'go'), '');
     expect(await live.ended).toMatchObject({ exitCode: 0 });
     expect(turns.read(turn, 'stdout')).toContain('second /');
+  });
+
+  test('keeps the room of a take-over while somebody is in it, although its turn has ended', async () => {
+    const { port } = await server('hub');
+    const own = hub(port);
+    const over = asking([[port, get('/')]]);
+    await answers(own, over);
+    const other = inRoom('while [ ! -e go-other ]; do sleep 0.02; done; rm go-other');
+    const live = await own.supervisor.start(other, options);
+    const waits = `while [ ! -e go-on ]; do sleep 0.02; done; rm go-on; exec '${node}' '${script}' '${JSON.stringify([[port, get('/')]])}'`;
+    const { argv, env } = await own.supervisor.confined({
+      ...over,
+      sandbox: over.sandbox!,
+      command: { ...over.command, argv: ['/bin/sh', '-c', waits] },
+    });
+    const person = spawn(argv[0], argv.slice(1), { cwd: tree, env, stdio: ['ignore', 'pipe', 'inherit'] });
+    let said = '';
+    person.stdout.on('data', chunk => {
+      said += chunk;
+    });
+    writeFileSync(join(tree, 'go-other'), '');
+    await live.ended;
+    // The proxy process has looked for turns that are over since.
+    await until(() => !existsSync(join(turns.folder(other), 'room')), 'the end of the other room');
+    writeFileSync(join(tree, 'go-on'), '');
+    await once(person, 'close');
+    expect(said).toContain('hub /');
+    const pid = proxyPid(own);
+    own.rooms.close();
+    await until(() => !isAlive(pid), 'the end of the proxy process');
   });
 
   test('ends when no hub and no turn is left', async () => {

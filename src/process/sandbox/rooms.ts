@@ -3,14 +3,20 @@ import { existsSync, readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createSocketHolders } from '../table/socket-holder.ts';
-import { type ControlReply, type ControlRequest, type Room, readMessages } from './room-protocol.ts';
+import {
+  type ControlReply,
+  type ControlRequest,
+  type Room,
+  type RoomTerm,
+  readMessages,
+} from './room-protocol.ts';
 
 export interface RoomsOptions {
-  /** Of the proxy process. In a folder of the user's own. */
+  /** Path of the proxy process's socket. Only the user may have access to the socket's folder. */
   socket: string;
-  /** The bundled proxy program. */
+  /** Path of the bundled proxy program. */
   program: string;
-  /** The hub's port; null when it has none. */
+  /** Returns the hub's port, or null if the hub has no port. */
   hubPort(): Promise<number | null>;
   warn(message: string): void;
 }
@@ -19,17 +25,18 @@ export interface RoomRequest {
   runId: string;
   folder: string;
   hosts: string[];
+  lasts: RoomTerm;
 }
 
 export interface Rooms {
-  /** Settles when a room can be opened. Rejects with the reason if none can. */
+  /** Resolves when a room can be opened. Rejects with the reason if rooms are not available. */
   ready(bubblewrap: string): Promise<void>;
   open(request: RoomRequest, bubblewrap: string): Promise<Room>;
   /** Connects to the proxy process of an earlier hub, if there is one. */
   attach(): Promise<void>;
   /**
-   * The run in whose room a connection to the hub began, when the proxy process `pid` holds its other end at `port`. Undefined:
-   * this is not the proxy process. Null: of no run that is known.
+   * Returns the run that made a connection to the hub. The process `pid` holds the other end of the connection, at the
+   * local port `port`. Undefined if `pid` is not the proxy process. Null if the proxy process does not know the run.
    */
   runBehind(pid: number, port: number): Promise<string | null | undefined>;
   close(): void;
@@ -40,15 +47,18 @@ type Asked = ControlRequest extends infer R ? (R extends { id: number } ? Omit<R
 interface Link {
   pid: number | null;
   ask(request: Asked): Promise<unknown>;
-  /** Settles when the proxy process has a room ready for this hub's port. */
+  /** Resolves when the proxy process has a room ready for this hub's port. */
   ready(): Promise<unknown>;
   close(): void;
 }
 
+class ProxyEnded extends Error {}
+const ENDED = 'the proxy process of sandboxes ended';
+
 const START_TIMEOUT_MS = 10_000;
 const POLL_MS = 5;
 
-/** The hub's side of the proxy process. It is started when the first room is needed. */
+/** Connects the hub to the proxy process, and starts the proxy process when the first room is needed. */
 export function createRooms({ socket: file, program, hubPort, warn }: RoomsOptions): Rooms {
   let link: Promise<Link> | null = null;
   let isClosed = false;
@@ -69,7 +79,7 @@ export function createRooms({ socket: file, program, hubPort, warn }: RoomsOptio
     socket.on('error', () => {});
     socket.once('close', () => {
       link = null;
-      for (const { reject } of waiting.values()) reject(new Error('the proxy process of sandboxes ended'));
+      for (const { reject } of waiting.values()) reject(new ProxyEnded(ENDED));
       if (!isClosed)
         warn('The proxy process of sandboxes ended: turns with a limited network are cut off from it');
     });
@@ -79,7 +89,8 @@ export function createRooms({ socket: file, program, hubPort, warn }: RoomsOptio
       if ('error' in reply) call?.reject(new Error(reply.error));
       else call?.resolve(reply.result);
     });
-    const ask = (request: Asked): Promise<unknown> => {
+    const ask = async (request: Asked): Promise<unknown> => {
+      if (socket.destroyed) throw new ProxyEnded(ENDED);
       const id = ++asked;
       const call = Promise.withResolvers<unknown>();
       waiting.set(id, call);
@@ -87,7 +98,7 @@ export function createRooms({ socket: file, program, hubPort, warn }: RoomsOptio
       return call.promise;
     };
     const ready = async () => ask({ do: 'hub', port: await hubPort() });
-    // At once, so that agents of an earlier hub reach this one.
+    // The hub reports its port at once, so that agents that an earlier hub started can reach this hub.
     ready().catch(() => {});
     return { pid: listenerOf(file), ask, ready, close: () => socket.destroy() };
   }
@@ -97,7 +108,7 @@ export function createRooms({ socket: file, program, hubPort, warn }: RoomsOptio
     if (running) return running;
     const child = spawn(process.execPath, ['--max-semi-space-size=1', program, file, bubblewrap], {
       ...{ cwd: '/', detached: true, stdio: 'ignore' },
-      // Nothing of a user's environment: proxies, hooks of Node and marks of runs have no place here.
+      // The proxy process gets no variable of the user's environment, such as proxy settings or NODE_OPTIONS.
       env: { MALLOC_ARENA_MAX: '2', UV_THREADPOOL_SIZE: '2' },
     });
     child.on('error', () => {});
@@ -114,17 +125,28 @@ export function createRooms({ socket: file, program, hubPort, warn }: RoomsOptio
     throw new Error(`the proxy process of sandboxes did not start (${program})`);
   };
 
+  /**
+   * Uses the connection to the proxy process. Starts a new proxy process and tries once more if the first one ends
+   * meanwhile.
+   */
+  async function withProxy<T>(bubblewrap: string, use: (link: Link) => Promise<T>): Promise<T> {
+    const attempt = async () => use(await linked(() => start(bubblewrap)));
+    return attempt().catch(thrown => {
+      if (!(thrown instanceof ProxyEnded)) throw thrown;
+      return attempt();
+    });
+  }
+
   return {
     async ready(bubblewrap) {
-      const { ready } = await linked(() => start(bubblewrap));
-      await ready();
+      await withProxy(bubblewrap, ({ ready }) => ready());
     },
-    async open(request, bubblewrap) {
-      const { ask, ready } = await linked(() => start(bubblewrap));
-      // Rooms are made for the port of this hub.
-      await ready();
-      return (await ask({ do: 'open', ...request })) as Room;
-    },
+    open: (request, bubblewrap) =>
+      withProxy(bubblewrap, async ({ ask, ready }) => {
+        // The proxy process must know the port of this hub before it opens a room.
+        await ready();
+        return (await ask({ do: 'open', ...request })) as Room;
+      }),
     async attach() {
       const running = await tryConnect(file);
       if (running) await linked(async () => running);
@@ -142,7 +164,8 @@ export function createRooms({ socket: file, program, hubPort, warn }: RoomsOptio
 }
 
 async function tryConnect(file: string): Promise<Socket | null> {
-  // Cheaper than a connection that fails: usually there is no proxy process, and every HTTP connection to the hub asks for it.
+  // A failed connect costs more than this check. Usually there is no proxy process, and the hub checks for one at every
+  // HTTP connection.
   if (!existsSync(file)) return null;
   return new Promise(resolve => {
     const socket = connect(file);
@@ -153,7 +176,10 @@ async function tryConnect(file: string): Promise<Socket | null> {
 
 const LISTENING = '00010000';
 
-/** The process that listens on a unix socket, by the kernel's tables: what a process says about itself proves nothing. */
+/**
+ * Returns the pid of the process that listens on a Unix socket. The pid comes from the kernel's tables, because a
+ * process could lie about itself.
+ */
 function listenerOf(file: string): number | null {
   const table = readFileSync('/proc/net/unix', 'utf8');
   for (const line of table.split('\n')) {

@@ -1,7 +1,7 @@
 import { lstatSync, readlinkSync } from 'node:fs';
 import { dirname, isAbsolute, join, normalize, resolve } from 'node:path';
 
-/** Structurally the core's `Mount`. */
+/** Same fields as `Mount` in the core. */
 export interface Mount {
   path: string;
   from: string | null;
@@ -9,7 +9,7 @@ export interface Mount {
   isOptional?: boolean;
 }
 
-/** Structurally the core's `TurnSandbox`. */
+/** Same fields as `TurnSandbox` in the core. */
 export interface TurnSandbox {
   mounts: Mount[];
   home: string;
@@ -17,15 +17,18 @@ export interface TurnSandbox {
   hosts: string[];
 }
 
-/** Namespaces of every sandbox. That of the network comes with a room. */
+/** Namespaces that every sandbox has. A sandbox with a limited network also enters the network namespace of a room. */
 export const NAMESPACES = ['user', 'mnt', 'pid', 'ipc', 'uts'] as const;
 
 const SYSTEM_FOLDERS = ['/usr', '/opt', '/nix'];
-/** Links to folders of /usr, or folders on older systems. */
+/** Symbolic links to folders of /usr. On older systems they are folders. */
 const PROGRAM_FOLDERS = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 const PRIVATE_FOLDERS = ['/tmp', '/var/tmp', '/run'];
 
-/** Named one by one: the rest of /etc can hold passwords and keys, which root could read. */
+/**
+ * Files and folders of /etc that a sandbox can read. The others stay hidden, because /etc can contain passwords and
+ * keys that an agent of root could read.
+ */
 const ETC = [
   ...['alternatives', 'bash.bashrc', 'ca-certificates', 'ca-certificates.conf', 'crypto-policies'],
   ...['debian_version', 'fonts', 'gai.conf', 'gitconfig', 'group', 'host.conf', 'hosts', 'inputrc', 'java'],
@@ -43,7 +46,7 @@ const ETC = [
   ...['system-release', 'terminfo', 'timezone'],
 ];
 
-/** Names in the root folder of a sandbox without mounts of its own. */
+/** Names in the root folder of a sandbox that has no mounts. */
 export const ROOT_NAMES: ReadonlySet<string> = new Set(
   [...SYSTEM_FOLDERS, ...PROGRAM_FOLDERS, ...PRIVATE_FOLDERS, '/etc', '/proc', '/dev'].map(
     path => path.split('/')[1]!,
@@ -52,14 +55,22 @@ export const ROOT_NAMES: ReadonlySet<string> = new Set(
 
 export interface SandboxPlace {
   cwd: string;
-  /** Descriptor on which bubblewrap reports that the program ran. */
+  /** File descriptor on which bubblewrap reports that the program has started and how it exited. */
   statusFd: number;
-  /** Options that only newer versions have. */
+  /**
+   * File descriptor from which bubblewrap reads the system call filter. Null if there is no filter for this
+   * architecture.
+   */
+  filterFd: number | null;
+  /** Options that only newer versions of bubblewrap have. */
   extra: readonly string[];
 }
 
-/** Arguments of bubblewrap, before the program. Throws for a mount that cannot be one. */
-export function sandboxArguments({ mounts }: TurnSandbox, { cwd, statusFd, extra }: SandboxPlace): string[] {
+/** Builds the arguments of bubblewrap that come before the program. Throws if a mount has an invalid path. */
+export function sandboxArguments(
+  { mounts }: TurnSandbox,
+  { cwd, statusFd, filterFd, extra }: SandboxPlace,
+): string[] {
   return [
     ...[
       '--unshare-user',
@@ -70,12 +81,14 @@ export function sandboxArguments({ mounts }: TurnSandbox, { cwd, statusFd, extra
       '--unshare-cgroup-try',
     ],
     ...['--hostname', 'squad', '--cap-drop', 'ALL', '--die-with-parent'],
-    // A group of its own, so that no signal of the agent to its group reaches the wrapper.
+    // The agent gets its own process group, so that signals of the agent to its group do not reach the wrapper.
     ...['--new-session', '--json-status-fd', String(statusFd)],
+    ...(filterFd === null ? [] : ['--seccomp', String(filterFd)]),
     ...SYSTEM_FOLDERS.flatMap(path => ['--ro-bind-try', path, path]),
     ...PROGRAM_FOLDERS.flatMap(programFolder),
     ...ETC.flatMap(name => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`]),
-    ...['--proc', '/proc', '--dev', '/dev'],
+    // /proc/sys is read-only because the kernel lets root write there even without capabilities.
+    ...['--proc', '/proc', '--ro-bind', '/proc/sys', '/proc/sys', '--dev', '/dev'],
     ...PRIVATE_FOLDERS.flatMap(path => ['--tmpfs', path]),
     ...mountArguments(mounts),
     ...['--remount-ro', '/', '--chdir', cwd],
@@ -97,7 +110,7 @@ function mountArguments(mounts: readonly Mount[]): string[] {
     if (!isAbsolute(mount.path) || normalize(mount.path) === '/')
       throw new Error(`${mount.path} cannot be a mount of a sandbox`);
     const isCovering = isBelow(mount.path, places.slice(system.length));
-    // It is there already.
+    // The system folders are already mounted read-only.
     if (from === mount.path && access === 'read' && isBelow(from, system) && !isCovering) return [];
     const known = new Set(links.keys());
     const path = isBelow(mount.path, places) ? mount.path : withoutLinks(mount.path, places, links);
@@ -119,19 +132,19 @@ function mounted(path: string, from: string | null, access: Mount['access'], isO
 const isBelow = (path: string, folders: readonly string[]): boolean =>
   folders.some(folder => path === folder || path.startsWith(`${folder}/`));
 
-/** As many as the kernel follows. */
+/** The kernel follows at most 40 symbolic links. */
 const MAX_LINKS = 40;
 
 /**
- * The path as the system resolves it, for a place outside all mounts. The links on the way are collected, to be made inside too:
- * programs know the folder by either path.
+ * Resolves the symbolic links of a path outside all mounts. Collects the links in `links`, so that the sandbox gets
+ * them too: programs may use the path with links or the path without them.
  */
 function withoutLinks(path: string, places: readonly string[], links: Map<string, string>): string {
   const rest = normalize(path).split('/').filter(Boolean);
   let at = '/';
   for (let followed = 0; rest.length > 0; ) {
     const next = join(at, rest.shift()!);
-    // Inside a mount the links of that mount count, not those of this machine.
+    // A path inside a mount is resolved by the links in that mount, not by the links of this machine.
     const target = isBelow(at, places) ? null : linkAt(next);
     if (target === null) {
       at = next;
@@ -149,11 +162,11 @@ function linkAt(path: string): string | null {
   try {
     return readlinkSync(path);
   } catch {
-    return null; // no link, or nothing there
+    return null; // not a link, or does not exist
   }
 }
 
-/** Variables that name a socket, a terminal or a session outside. */
+/** Variables that refer to a socket, a terminal or a session outside the sandbox. */
 const OUTSIDE = new Set([
   ...['SSH_AUTH_SOCK', 'SSH_AGENT_PID', 'SSH_ASKPASS', 'SSH_TTY', 'GPG_AGENT_INFO', 'GPG_TTY', 'GIT_ASKPASS'],
   ...['DISPLAY', 'WAYLAND_DISPLAY', 'WAYLAND_SOCKET', 'XAUTHORITY', 'ICEAUTHORITY', 'SESSION_MANAGER'],
@@ -164,7 +177,10 @@ const OUTSIDE_PREFIX = /^(DBUS_|TMUX|VSCODE_)/;
 const USER_FOLDERS = ['XDG_CONFIG_HOME', 'XDG_DATA_HOME', 'XDG_STATE_HOME', 'XDG_CACHE_HOME'];
 const PROXIES = ['http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY'];
 
-/** The environment inside. `proxyPort`: the way out of a room. */
+/**
+ * Builds the environment of a sandboxed program. `proxyPort` is the port of the proxy in the room. Null if the network
+ * is not limited.
+ */
 export function sandboxEnvironment(
   env: Readonly<Record<string, string>>,
   { home }: Pick<TurnSandbox, 'home'>,
@@ -176,13 +192,14 @@ export function sandboxEnvironment(
     !(USER_FOLDERS.includes(name) && !isBelow(value, [home])) &&
     !(proxyPort !== null && /^(all|no)_proxy$/i.test(name));
   const kept = Object.fromEntries(Object.entries(env).filter(isKept));
-  const own = { HOME: home, TMPDIR: '/tmp' };
+  // SQUAD_SANDBOX lets the `squad` command explain why it finds no hub.
+  const own = { HOME: home, TMPDIR: '/tmp', SQUAD_SANDBOX: '1' };
   if (proxyPort === null) return { ...kept, ...own };
   return {
     ...kept,
     ...own,
     ...Object.fromEntries(PROXIES.map(name => [name, `http://127.0.0.1:${proxyPort}`])),
-    // Otherwise programs ask the proxy for the hub.
+    // Without NO_PROXY, programs would connect to the hub through the proxy.
     ...{ no_proxy: '127.0.0.1,localhost', NO_PROXY: '127.0.0.1,localhost', NODE_USE_ENV_PROXY: '1' },
   };
 }

@@ -1,4 +1,12 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -63,6 +71,22 @@ describe('inside', () => {
     expect(readFileSync(turns.path('chat home/own'), 'utf8')).toBe('own\n');
   });
 
+  test('a fed turn reads what is added to its input, and cannot add to it', async () => {
+    const turn = confined(
+      'while read line; do echo "got $line"; (echo mine >>"$0"/input) 2>/dev/null; done; ls "$0" | grep pipe',
+    );
+    turn.command.argv.push(turns.folder(turn));
+    turn.command.isFed = true;
+    turns.write(turn, 'input', 'first\n');
+    const live = await supervisor.start(turn, options);
+    await turns.said(turn, 'got first');
+    appendFileSync(join(turns.folder(turn), 'input'), 'second\n');
+    await turns.said(turn, 'got second');
+    await live.endInput();
+    expect(await live.ended).toMatchObject({ exitCode: 1, spawnError: null });
+    expect(turns.read(turn, 'stdout')).toBe('got first\ngot second\n');
+  });
+
   test('nothing else of the machine can be read or written', { tags: ['leaving-the-sandbox'] }, async () => {
     const hidden = [
       ...[secret, join(home, 'key'), '/etc/shadow', '/etc/ssl/private', '/root/.bashrc', '/var/lib', '/sys'],
@@ -88,6 +112,20 @@ describe('inside', () => {
     expect(turns.read(turn, 'exit')).toBe('3\n');
   });
 
+  test('its prompt cannot be changed through the descriptor of its input', {
+    tags: ['leaving-the-sandbox'],
+  }, async () => {
+    const turn = confined(
+      'cat; for f in /proc/[0-9]*/fd/0; do chmod 666 "$f"; echo forged >"$f"; done 2>/dev/null; exit 0',
+    );
+    const prompt = turns.path('prompt.md');
+    writeFileSync(prompt, 'the prompt');
+    turn.command.stdin = prompt;
+    expect(await run(turn)).toMatchObject({ exitCode: 0, out: 'the prompt' });
+    expect(readFileSync(prompt, 'utf8')).toBe('the prompt');
+    expect(existsSync(join(turns.folder(turn), 'stdin'))).toBe(false);
+  });
+
   test('no process of this machine is visible, and none can be signalled', {
     tags: ['leaving-the-sandbox'],
   }, async () => {
@@ -106,6 +144,20 @@ describe('inside', () => {
     expect((await run(confined(script))).out).toBe(
       'CapEff:\t0000000000000000\nCapBnd:\t0000000000000000\nNoNewPrivs:\t1\n',
     );
+  });
+
+  test('settings and keyrings of the kernel, and sockets to the host of a virtual machine, are out of reach', {
+    tags: ['leaving-the-sandbox'],
+  }, async () => {
+    const [keyctl, socket] = process.arch === 'x64' ? [250, 41] : [219, 198];
+    const script = [
+      '(exec 3>>/proc/sys/vm/overcommit_memory) 2>/dev/null && echo "kernel settings"',
+      `perl -e 'print "keyring\n" if syscall(${keyctl}, 0, -3, 1) > 0'`,
+      `perl -e 'print "socket\n" if syscall(${socket}, 40, 1, 0) > 0'`,
+      `perl -e 'print "plain socket\n" if syscall(${socket}, 1, 1, 0) > 0'`,
+      'grep ^Seccomp: /proc/self/status',
+    ];
+    expect((await run(confined(script.join('\n')))).out).toBe('plain socket\nSeccomp:\t2\n');
   });
 
   test('variables that lead outside are gone, the others stay', async () => {
@@ -127,7 +179,7 @@ describe('inside', () => {
   });
 
   test('the descriptors of its arguments and of its record are closed', async () => {
-    const { out } = await run(confined('for fd in 3 4 5 6; do [ ! -e /proc/$$/fd/$fd ] || echo $fd; done'));
+    const { out } = await run(confined('for fd in 3 4 5 6 7; do [ ! -e /proc/$$/fd/$fd ] || echo $fd; done'));
     expect(out).toBe('');
   });
 
@@ -252,9 +304,18 @@ describe('the end', () => {
     for (const turn of all) expect(await processesOf(turn.runId)).toEqual([]);
   });
 
-  test('at the hard limit needs no hub', async () => {
-    const turn = { ...confined('exec sleep 60'), hardLimitMs: 1_000 };
-    expect([137, 143]).toContain((await run(turn)).exitCode);
+  test('at the hard limit needs no hub, and lets the agent finish', async () => {
+    const turn = {
+      ...confined("trap 'echo bye; exit 9' TERM; setsid sleep 61 & while :; do sleep 0.05; done"),
+      hardLimitMs: 1_000,
+    };
+    expect(await run(turn)).toMatchObject({ exitCode: 9, out: 'bye\n' });
+    expect(await processesOf(turn.runId)).toEqual([]);
+  });
+
+  test('at the hard limit of an agent that ignores TERM needs no hub', async () => {
+    const turn = { ...confined("trap '' TERM; while :; do sleep 0.05; done"), hardLimitMs: 1_000 };
+    expect(await run(turn)).toMatchObject({ exitCode: 137 });
     expect(await processesOf(turn.runId)).toEqual([]);
   });
 
@@ -266,7 +327,8 @@ describe('the end', () => {
       );
       const end = await (await supervisor.start(turn, { keepLeftovers })).ended;
       expect(end).toMatchObject({ exitCode: 0, leftovers: [] });
-      expect(await processesOf(turn.runId)).toEqual([]);
+      // The kernel ends them when the first process of the sandbox has ended, which is after bubblewrap outside.
+      await until(async () => (await processesOf(turn.runId)).length === 0, 'the end of all processes');
     },
   );
 

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Writable } from 'node:stream';
 import { findExecutable } from '../programs/find-executable.ts';
 import { descendantsOf, knowsDescendants } from '../table/descendants.ts';
 import { SANDBOX_STATUS } from '../turns/turn-record.ts';
@@ -12,6 +13,8 @@ import {
   isolationFault,
   withDisabledUserns,
 } from './bubblewrap.ts';
+import { recordRoom } from './network-record.ts';
+import type { RoomTerm } from './room-protocol.ts';
 import type { Rooms } from './rooms.ts';
 import {
   NAMESPACES,
@@ -20,27 +23,31 @@ import {
   sandboxEnvironment,
   type TurnSandbox,
 } from './sandbox-arguments.ts';
+import { syscallFilter } from './syscall-filter.ts';
 
-/** Structurally the core's `SandboxProblem`. */
+/** Same fields as `SandboxProblem` in the core. */
 export interface SandboxProblem {
   reason: string;
   suggestions: string[];
 }
 
-/** How the program of a confined turn is started. */
+/** How to start the program of a sandboxed turn. */
 export interface Confinement {
-  /** Before the program and its arguments. */
+  /** Command line that is put before the program and its arguments. */
   prefix: string[];
   env: Record<string, string>;
-  /** Files for the descriptors from `FIRST_FD` on. */
+  /** Files to open as file descriptors, from `FIRST_FD` on. */
   files: { path: string; flags: 'r' | 'a' }[];
 }
 
 export interface Sandboxes {
-  /** Why turns cannot be confined on this machine; null if they can. Finds out once. */
+  /**
+   * Returns the reason why turns cannot be sandboxed on this machine, or null if they can be. A successful test is not
+   * repeated.
+   */
   problem(network: TurnSandbox['network']): Promise<SandboxProblem | null>;
-  /** Throws when the turn cannot be confined as asked: it must not be started then. */
-  confine(turn: ConfinedTurn, folder: string): Promise<Confinement>;
+  /** Prepares the sandbox of a turn. Throws if the sandbox is not available; the turn must not start then. */
+  confine(turn: ConfinedTurn, folder: string, lasts: RoomTerm): Promise<Confinement>;
 }
 
 export interface ConfinedTurn {
@@ -50,10 +57,14 @@ export interface ConfinedTurn {
   sandbox: TurnSandbox;
 }
 
-/** Descriptors 0 to 2 are the program's, and 3 is the wrapper's. */
+/** First free file descriptor. The program has 0 to 2, and the wrapper has 3. */
 export const FIRST_FD = 4;
-/** In the turn's folder: arguments of bubblewrap, which would make the lines of `ps` long. */
+/**
+ * File in the turn's folder with the arguments of bubblewrap. On the command line they would make the output of `ps`
+ * hard to read.
+ */
 const ARGUMENTS = 'sandbox.args';
+const FILTER = 'sandbox.filter';
 
 const PROOF_TIMEOUT_MS = 30_000;
 const OTHERWISE = 'Or run without one: sandbox: off.';
@@ -63,12 +74,21 @@ interface Proven {
   extra: readonly string[];
 }
 
-export function createSandboxes({ path, rooms }: { path: string; rooms: Rooms | null }): Sandboxes {
+interface SandboxesOptions {
+  path: string;
+  rooms: Rooms | null;
+  platform?: NodeJS.Platform;
+}
+
+export function createSandboxes({ path, rooms, platform = process.platform }: SandboxesOptions): Sandboxes {
   const proofs = new Map<string, Promise<Proven | SandboxProblem>>();
 
   async function proven(): Promise<Proven | SandboxProblem> {
-    if (process.platform !== 'linux')
-      return { reason: 'Sandboxes need Linux (bubblewrap)', suggestions: [OTHERWISE] };
+    if (platform !== 'linux')
+      return {
+        reason: `Sandboxes are made of Linux namespaces by bubblewrap, and this system (${platform}) has neither`,
+        suggestions: ['Run Squad on Linux, for example in a virtual machine.', OTHERWISE],
+      };
     const bubblewrap = findBubblewrap(path);
     if (bubblewrap === null)
       return {
@@ -79,7 +99,7 @@ export function createSandboxes({ path, rooms }: { path: string; rooms: Rooms | 
     const proof = proofs.get(key) ?? prove(bubblewrap);
     proofs.set(key, proof);
     const found = await proof;
-    // What is missing may be installed or allowed while this process runs.
+    // A failed test is repeated, because the user may install bubblewrap or allow namespaces while the hub runs.
     if ('reason' in found) proofs.delete(key);
     return found;
   }
@@ -103,6 +123,7 @@ export function createSandboxes({ path, rooms }: { path: string; rooms: Rooms | 
   async function confine(
     { runId, cwd, command, sandbox }: ConfinedTurn,
     folder: string,
+    lasts: RoomTerm,
   ): Promise<Confinement> {
     const fault = await problem(sandbox.network);
     const found = await proven();
@@ -112,15 +133,21 @@ export function createSandboxes({ path, rooms }: { path: string; rooms: Rooms | 
       ({ from, isOptional }) => from !== null && !isOptional && !existsSync(from),
     );
     if (missing) throw new Error(`${missing.from} is to be mounted into its sandbox and does not exist`);
-    const statusFd = FIRST_FD + 1;
-    const args = sandboxArguments(sandbox, { cwd, statusFd, extra: found.extra });
+    const filter = syscallFilter();
+    const place = { cwd, statusFd: FIRST_FD + 1, filterFd: filter && FIRST_FD + 2, extra: found.extra };
+    const args = sandboxArguments(sandbox, place);
     if (args.some(arg => arg.includes('\0'))) throw new Error('a path of its sandbox holds a NUL');
-    const files = { args: join(folder, ARGUMENTS), status: join(folder, SANDBOX_STATUS) };
+    const files = {
+      ...{ args: join(folder, ARGUMENTS), status: join(folder, SANDBOX_STATUS) },
+      filter: join(folder, FILTER),
+    };
     writeFileSync(files.args, args.map(arg => `${arg}\0`).join(''), { mode: 0o600 });
+    if (filter) writeFileSync(files.filter, filter, { mode: 0o600 });
     const room =
       sandbox.network === 'full'
         ? null
-        : await rooms!.open({ runId, folder, hosts: sandbox.hosts }, found.bubblewrap);
+        : await rooms!.open({ runId, folder, hosts: sandbox.hosts, lasts }, found.bubblewrap);
+    if (room && lasts === 'turn') recordRoom(folder, room.net);
     const enter = room && [
       ...[nsenterIn(path)!, `--user=${room.user}`, `--net=${room.net}`, '--preserve-credentials', '--'],
     ];
@@ -130,6 +157,7 @@ export function createSandboxes({ path, rooms }: { path: string; rooms: Rooms | 
       files: [
         { path: files.args, flags: 'r' },
         { path: files.status, flags: 'a' },
+        ...(filter ? [{ path: files.filter, flags: 'r' as const }] : []),
       ],
     };
   }
@@ -160,15 +188,22 @@ async function prove(bubblewrap: string): Promise<Proven | SandboxProblem> {
   };
 }
 
-/** Starts a shell in a sandbox as turns have it, and inspects it from outside. Returns why it is not isolated. */
+/**
+ * Starts a shell in a sandbox with the same options as turns and inspects the shell's process from outside. Returns
+ * true, or the reason why the shell is not isolated.
+ */
 async function test(bubblewrap: string, extra: readonly string[]): Promise<true | string> {
-  const place = { cwd: '/tmp', statusFd: 3, extra };
+  const filter = syscallFilter();
+  const place = { cwd: '/tmp', statusFd: 3, filterFd: filter && 4, extra };
   const args = sandboxArguments({ mounts: [], home: '/tmp', network: 'full', hosts: [] }, place);
   const child = spawn(bubblewrap, [...args, '--', '/bin/sh', '-c', 'echo ready; read line'], {
     cwd: '/',
     env: { PATH: '/usr/bin:/bin' },
-    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
   });
+  const filterPipe = child.stdio[4] as Writable;
+  filterPipe.on('error', () => {});
+  filterPipe.end(filter ?? undefined);
   const { promise, resolve } = Promise.withResolvers<true | string>();
   let stderr = '';
   child.stderr.on('data', chunk => {
@@ -181,7 +216,7 @@ async function test(bubblewrap: string, extra: readonly string[]): Promise<true 
   child.stdout.once('data', () => {
     const inside = descendantsOf(child.pid!).at(-1) ?? child.pid!;
     const fault = isolationFault(inside, { namespaces: NAMESPACES, root: ROOT_NAMES });
-    resolve(fault ?? mountFault(inside) ?? true);
+    resolve(fault ?? mountFault(inside) ?? filterFault(inside, filter) ?? true);
   });
   const timer = setTimeout(
     () => failed(`it was not ready after ${PROOF_TIMEOUT_MS / 1000} s`),
@@ -193,7 +228,14 @@ async function test(bubblewrap: string, extra: readonly string[]): Promise<true 
   return found;
 }
 
-/** Folders of the machine must be read-only, and the others in memory. */
+function filterFault(pid: number, filter: Buffer | null): string | null {
+  const isFiltered = /^Seccomp:\t2$/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  return filter === null || isFiltered
+    ? null
+    : 'its programs are not isolated: their system calls are not filtered';
+}
+
+/** Returns a reason if a folder of this machine is writable in the sandbox. Writable folders must be in memory. */
 function mountFault(pid: number): string | null {
   for (const line of readFileSync(`/proc/${pid}/mountinfo`, 'utf8').trim().split('\n')) {
     const [, , , , place = '', options = ''] = line.split(' ');

@@ -1,9 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 
-/** Nobody has more, unless to be a nuisance. */
+/**
+ * Higher than any honest program needs. The limit protects the hub from a program that starts processes without end.
+ */
 const MAX_PROCESSES = 1000;
 
-/** Every process below this one, parents before children. Linux only, where the kernel keeps lists of children. */
+/** Every process below `pid`, parents before children. Linux only, because only its kernel keeps lists of children. */
 export function descendantsOf(pid: number): number[] {
   const found = childrenOf(pid);
   for (let at = 0; at < found.length && found.length < MAX_PROCESSES; at++)
@@ -12,14 +14,14 @@ export function descendantsOf(pid: number): number[] {
 }
 
 /**
- * Bytes that a process and all below it take for themselves, in memory or swapped out. Programs and libraries, which the
- * system keeps once for all who use them, are not counted.
+ * Memory in bytes that a process and its descendants use alone, in RAM or swap. Programs and libraries that several
+ * processes share are not counted.
  */
 export function memoryOfTree(pid: number): number {
   return [pid, ...descendantsOf(pid)].reduce((sum, each) => sum + ownMemory(each), 0);
 }
 
-/** Some kernels are built without these lists. */
+/** Some kernels are built without lists of child processes. */
 export const knowsDescendants = (): boolean =>
   existsSync(`/proc/${process.pid}/task/${process.pid}/children`);
 

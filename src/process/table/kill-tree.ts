@@ -3,7 +3,7 @@ import type { TurnTree } from '../turns/turn-tree.ts';
 import type { ProcessInfo } from './process-info.ts';
 import type { ProcessTable } from './process-table.ts';
 
-/** A process, as it is reported. Structurally the schema's `Leftover`. */
+/** A process in a report. Same shape as the schema's type `Leftover`. */
 export interface Leftover {
   pid: number;
   command: string;
@@ -12,16 +12,16 @@ export interface Leftover {
 const COMMAND_LENGTH = 200;
 const FIRST_POLL_MS = 5;
 const LAST_POLL_MS = 100;
-/** How long helpers of an ended agent may need to end by themselves. */
+/** Time that helper processes of an ended agent get to end by themselves. */
 const SETTLE_MS = 50;
-/** Time that the wrapper may need to write its record once its agent is dead. */
+/** Time that the wrapper gets to write its exit record once its agent is dead. */
 const RECORD_MS = 2000;
-/** A process that outlives KILL this long cannot be ended by us: stuck in the kernel, or another user's. */
+/** A process that survives KILL this long cannot be ended: it is stuck in the kernel, or belongs to another user. */
 const GIVE_UP_MS = 10_000;
 
 /**
- * Ends a whole turn: TERM to all, time to comply, KILL. `killAt`, by `performance.now()`, is asked again and again, so that
- * it can be moved nearer. Returns what could not be ended, normally nothing.
+ * Ends a whole turn: TERM to all processes, a grace time, then KILL. `killAt` (by `performance.now()`) is called
+ * repeatedly, so that callers can shorten the grace time. Returns processes that could not be ended, normally none.
  */
 export async function killTree(
   table: ProcessTable,
@@ -32,9 +32,11 @@ export async function killTree(
   const { wrapper, others } = await tree.members();
   if (killAt() > performance.now()) {
     const sandbox = others.find(each => each.ppid === wrapper?.pid && agentIn(each, others));
-    // To the group at once, so that nothing can fork away in between; then to those outside it.
+    // TERM goes to the whole group at once, so that no process can fork away in between, and then to processes
+    // outside the group.
     if (wrapper && !sandbox) kill(-wrapper.pid, 'SIGTERM');
-    // The first process of a sandbox would end at once, and the kernel kills everything inside with it: no grace for the agent.
+    // The first process of a sandbox gets no TERM: it would exit at once, and the kernel would kill everything inside
+    // without a grace time.
     for (const each of others)
       if (each !== sandbox && (sandbox || each.pgid !== wrapper?.pid)) signal(table, each, 'SIGTERM');
     if (await isEmptyBefore(tree, killAt)) return [];
@@ -43,13 +45,13 @@ export async function killTree(
 }
 
 export interface Swept {
-  /** Processes that the turn left behind and that were ended. */
+  /** Processes that the turn left behind and that Squad ended. */
   ended: Leftover[];
   /** Processes that could not be ended, normally none. */
   survivors: Leftover[];
 }
 
-/** After an end by itself: ends what is left and says what it was. */
+/** After a turn has ended by itself: ends the processes that it left behind and returns them. */
 export async function sweep(
   table: ProcessTable,
   tree: TurnTree,
@@ -66,8 +68,8 @@ export async function sweep(
 }
 
 /**
- * The agent, if this process is the first one of its sandbox: below it is bubblewrap once more, as the sandbox's own init, and
- * below that the agent, before everything that was orphaned inside.
+ * Finds the agent if `outer` is the first process of its sandbox. Below `outer` is a second bubblewrap process, the
+ * init of the sandbox, and the agent is the first child of that init.
  */
 export function agentIn(outer: ProcessInfo, others: readonly ProcessInfo[]): ProcessInfo | null {
   const isBubblewrap = ({ name }: ProcessInfo) => name === 'bwrap';
@@ -77,14 +79,15 @@ export function agentIn(outer: ProcessInfo, others: readonly ProcessInfo[]): Pro
   return inside.sort((a, b) => Number(a.startTime) - Number(b.startTime) || a.pid - b.pid)[0] ?? null;
 }
 
-/** Returns what is still there when nothing helps. */
+/** Returns the processes that survive KILL. */
 async function killAll(table: ProcessTable, tree: TurnTree, giveUpMs: number): Promise<ProcessInfo[]> {
   const giveUpAt = performance.now() + giveUpMs;
   for (let round = 0; ; round++) {
     const { wrapper, others } = await tree.members();
     if ((!wrapper && others.length === 0) || performance.now() > giveUpAt) return others;
     for (const each of others) signal(table, each, 'SIGKILL');
-    // The wrapper is spared at first: it ends by itself and leaves a record. Its last helper must not be hit either, hence the wait.
+    // The wrapper is spared at first, because it ends by itself and leaves an exit record. Its last helper process
+    // must not be killed either, hence the wait.
     if (wrapper && (round > 1 || (round > 0 && others.length === 0))) signal(table, wrapper, 'SIGKILL');
     if (wrapper) await waitForEnd(table, wrapper, RECORD_MS);
     else await delay(Math.min(FIRST_POLL_MS * (round + 1), LAST_POLL_MS));
@@ -107,7 +110,7 @@ async function waitForEnd(table: ProcessTable, process: ProcessInfo, limitMs: nu
     await delay(Math.min(pause, LAST_POLL_MS));
 }
 
-function signal(table: ProcessTable, target: ProcessInfo, name: 'SIGTERM' | 'SIGKILL'): void {
+export function signal(table: ProcessTable, target: ProcessInfo, name: 'SIGTERM' | 'SIGKILL'): void {
   if (table.alive(target)) kill(target.pid, name);
 }
 
@@ -115,7 +118,7 @@ function kill(pid: number, name: 'SIGTERM' | 'SIGKILL'): void {
   try {
     process.kill(pid, name);
   } catch {
-    // Gone meanwhile, or not ours to end: the next look at the table tells which.
+    // The process has ended, or belongs to another user. The next snapshot shows which.
   }
 }
 

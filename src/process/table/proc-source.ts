@@ -2,17 +2,23 @@ import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync,
 import { uptime } from 'node:os';
 import { type ProcessInfo, type ProcessSource, type Tag, tagOf } from './process-info.ts';
 
-/** User space sees 100 ticks a second on every Linux port that Node runs on. */
+/** Linux reports 100 ticks per second to user space on every platform that Node supports. */
 const TICK_MS = 10;
-/** Parents are read one after the other, while processes come and go: a number that is used again could make a loop. */
+/**
+ * Limit for following parents. They are read one by one while processes come and go, so a reused pid could cause a
+ * loop.
+ */
 const MAX_LINE_LENGTH = 1000;
-/** A flag in `stat`. These have no environment and are never ours. */
+/** Flag in `/proc/PID/stat`. Kernel threads have no environment and never belong to a turn. */
 const KERNEL_THREAD = 0x200000;
 
-/** With more new processes a list of all, which callers share, costs less. */
+/** With more new processes than this, a list of all processes costs less, because callers share it. */
 const MAX_LATER = 50;
 
-/** Linux. Reads are synchronous: the kernel answers from memory, and a list in one go is a truer picture than one in steps. */
+/**
+ * Process source for Linux. Reads are synchronous: the kernel answers from memory, and a list read without pauses is
+ * more consistent.
+ */
 export function createProcSource({ maxLater = MAX_LATER } = {}): ProcessSource {
   const buffer = Buffer.allocUnsafe(4096);
   let known = new Map<number, { startTime: string; name: string; tag: Tag | null }>();
@@ -47,7 +53,7 @@ export function createProcSource({ maxLater = MAX_LATER } = {}): ProcessSource {
       const remembered: typeof known = new Map();
       for (const { pid, startTime, name } of processes) {
         const before = known.get(pid);
-        // A process gets another environment only with another program.
+        // The environment of a process changes only when it executes another program.
         const isSame = before?.startTime === startTime && before.name === name;
         const tag = isSame ? before.tag : readTag(pid);
         if (tag !== undefined) remembered.set(pid, { startTime, name, tag });
@@ -72,7 +78,7 @@ export function createProcSource({ maxLater = MAX_LATER } = {}): ProcessSource {
         const tag = readTag(pid);
         return tag ? [[pid, tag]] : [];
       });
-      // A process that was started meanwhile may be missing, and its parent gone.
+      // If a process was started meanwhile, it may be missing in the list while its parent is already gone.
       return countStarted() === now ? [found, new Map(tags)] : null;
     },
 
@@ -106,7 +112,7 @@ function readStat(pid: number, buffer: Buffer, bootedAt: number): ProcessInfo | 
   const length = readInto(`/proc/${pid}/stat`, buffer);
   if (length === 0) return null;
   const text = buffer.toString('latin1', 0, length);
-  // The name stands in brackets and may hold anything, brackets too.
+  // The name is in brackets and may itself contain brackets.
   const close = text.lastIndexOf(')');
   const fields = text.slice(close + 2).split(' ', 20);
   const [state, ppid, pgid, sid] = fields;
@@ -121,12 +127,12 @@ function readStat(pid: number, buffer: Buffer, bootedAt: number): ProcessInfo | 
     startedAt: bootedAt + Number(ticks) * TICK_MS,
     name: text.slice(text.indexOf('(') + 1, close),
     isStopped: state === 'T' || state === 't',
-    // User and system time, then the same of children that were waited for.
+    // User and system time of the process, then of the children that it has waited for.
     cpuMs: fields.slice(11, 15).reduce((sum, each) => sum + Number(each), 0) * TICK_MS,
   };
 }
 
-/** The kernel counts threads too: they have numbers as well. */
+/** The count includes threads, because the kernel numbers them like processes. */
 function countStarted(): number | null {
   try {
     return Number(/^processes (\d+)$/m.exec(readFileSync('/proc/stat', 'latin1'))?.[1] ?? Number.NaN) || null;
@@ -135,14 +141,14 @@ function countStarted(): number | null {
   }
 }
 
-/** The number that follows the highest one. */
+/** Pid that the kernel assigns after the highest pid. */
 const FIRST_PID_AGAIN = 300;
-/** Numbers that are still in use are skipped. */
+/** Limit for pids that are still in use, which the kernel skips. */
 const MAX_SKIPPED = 2_000;
 
 /**
- * Tells which numbers can have been given to the next `started` processes and threads after `pid`: the kernel gives them out in
- * ascending order. Null: any number.
+ * Returns which pids the kernel can have assigned to the next `started` processes and threads after `pid`. The kernel
+ * assigns pids in ascending order. Null means any pid.
  */
 export function laterThan(
   pid: number,
@@ -156,7 +162,7 @@ export function laterThan(
   return other => (other > pid ? other <= last : other <= lastAgain);
 }
 
-/** NaN where the system does not say. */
+/** NaN when the system does not report the highest pid. */
 function highestPid(): number {
   try {
     return Number(readFileSync('/proc/sys/kernel/pid_max', 'latin1'));
@@ -165,7 +171,7 @@ function highestPid(): number {
   }
 }
 
-/** Undefined while it is unknown: a process that is just changing its program shows an empty environment. */
+/** Undefined while the tag is unknown: a process that is just executing another program shows an empty environment. */
 function readTag(pid: number): Tag | null | undefined {
   try {
     const environment = readFileSync(`/proc/${pid}/environ`);
@@ -176,21 +182,21 @@ function readTag(pid: number): Tag | null | undefined {
   }
 }
 
-/** Another user's process is not ours to judge, even where root may read it. */
+/** Processes of other users never count, even where root may read them. */
 const own = (pid: number, tag: Tag | null): Tag | null => (tag && isOwn(pid) ? tag : null);
 
 function isOwn(pid: number): boolean {
   return statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid === process.getuid?.();
 }
 
-/** One that cleared its environment may still hold the output of the turn it came from. */
+/** A process that cleared its environment may still hold the output file of its turn open. */
 function outputTag(pid: number): Tag | null {
   for (const stream of [1, 2]) {
     try {
       const [, runId, turn] = OUTPUT.exec(readlinkSync(`/proc/${pid}/fd/${stream}`)) ?? [];
       if (runId && turn) return { runId, turn };
     } catch {
-      // Closed, or hidden from us.
+      // The descriptor is closed, or hidden from this user.
     }
   }
   return null;
@@ -208,7 +214,10 @@ function variable(environment: Buffer, name: string): string | null {
   return null;
 }
 
-/** Bytes read; 0 when the process is gone or hidden. Anything else, such as no free descriptor, must not look like that. */
+/**
+ * Returns the number of bytes read, 0 when the process is gone or hidden. Other errors, such as no free descriptor,
+ * are thrown.
+ */
 function readInto(path: string, buffer: Buffer): number {
   let fd: number | undefined;
   try {

@@ -1,39 +1,44 @@
-/** One process as the system lists it. A pid can be used again; a pid with its start time cannot. */
+/** A process as the system lists it. A pid can be reused, but a pid together with its start time is unique. */
 export interface ProcessInfo {
   pid: number;
   ppid: number;
   pgid: number;
-  /** Null where the system does not say. */
+  /** Session id. Null where the system does not report it. */
   sid: number | null;
-  /** Opaque: only good for comparing with another start time of the same pid. */
+  /** Opaque value. It can only be compared with another start time of the same pid. */
   startTime: string;
-  /** The same moment on the wall clock, as near as the system tells. */
+  /** The start time on the wall clock, as precisely as the system reports it. */
   startedAt: number;
-  /** The program's short name; the whole command line is read only for the few that are reported. */
+  /** Short name of the program. The full command line is read only for processes that are reported. */
   name: string;
-  /** Held by a signal, or by a debugger. */
+  /** Stopped by a signal or by a debugger. */
   isStopped: boolean;
-  /** Processor time so far, its own and that of the children it has waited for. */
+  /** Processor time of the process and of the children that it has waited for. */
   cpuMs: number;
 }
 
-/** Which turn, or which service, a process shows it belongs to: by the environment it was started with, or by the output it holds. */
+/**
+ * Turn or service that a process belongs to, according to the environment that it was started with or to the output
+ * file that it holds open.
+ */
 export interface Tag {
-  /** Null for what belongs to a service. */
+  /** Null for a process of a service. */
   runId: string | null;
-  /** Null when the process shows the run's mark but not the turn's. */
+  /** Null when the process has the run's mark but not the turn's. */
   turn: string | null;
   service?: string;
 }
 
 export const RUN_VARIABLE = 'SQUAD_RUN_ID';
 export const TURN_VARIABLE = 'SQUAD_TURN';
-/** The mark of other MCP servers, and of all that they start. */
+/** Mark in the environment of MCP servers and of everything that they start. */
 export const SERVICE_VARIABLE = 'SQUAD_UPSTREAM';
-/** The run that a server is for alone. It ends with that run, but is no part of a turn: it has no mark of one. */
+/**
+ * Run that an MCP server was started for. The server ends with that run, but belongs to no turn and has no turn mark.
+ */
 export const SERVER_OF_VARIABLE = 'SQUAD_SERVER_OF';
 
-/** Mark in the environment of a process. A run's mark counts more than a service's. */
+/** Reads the mark in the environment of a process. A run's mark takes precedence over a service's. */
 export function tagOf(variable: (name: string) => string | null): Tag | null {
   const runId = variable(RUN_VARIABLE);
   if (runId) return { runId, turn: variable(TURN_VARIABLE) };
@@ -41,23 +46,25 @@ export function tagOf(variable: (name: string) => string | null): Tag | null {
   return service ? { runId: null, turn: null, service } : null;
 }
 
-/** Where the facts come from: `/proc` on Linux, `ps` elsewhere. A dead process that nobody reaped is not listed. */
+/** Source of process facts: `/proc` on Linux, `ps` elsewhere. Zombies are not listed. */
 export interface ProcessSource {
   list(): Promise<ProcessInfo[]>;
-  /** This process, then its parent, and so on up; empty when it is not there, or another user's. */
+  /** The process, its parent, and so on upwards. Empty when the process is gone or belongs to another user. */
   line(pid: number): Promise<ProcessInfo[]>;
-  /** Tags, by pid, of those that have one. */
+  /** Tags by pid, for processes that have a tag. */
   tags(processes: readonly ProcessInfo[]): Promise<Map<number, Tag>>;
-  /** Whether this very process, not just its number, is still there. */
+  /** Whether this process is still running. A new process with the same pid does not count. */
   alive(process: Pick<ProcessInfo, 'pid' | 'startTime'>): boolean;
   command(process: ProcessInfo): Promise<string>;
-  /** Bytes read and written so far, of files, pipes and most sockets; null where the system does not say. */
+  /**
+   * Bytes read and written so far through files, pipes and most sockets. Null where the system does not report them.
+   */
   ioBytes(process: ProcessInfo): number | null;
-  /** How many processes and threads were ever started; null where the system does not say. */
+  /** Number of processes and threads that were ever started. Null where the system does not report it. */
   countStarted?(): number | null;
   /**
-   * Processes, with their tags, that were started after the process `pid`, when `countStarted` said `count`. Null: unknown, or
-   * more than are worth a list of their own.
+   * Processes, with their tags, that were started after the process `pid`, when `countStarted` returned `count`. Null
+   * when this is unknown, or when there are so many that a full list is cheaper.
    */
   listAfter?(pid: number, count: number): [ProcessInfo[], Map<number, Tag>] | null;
 }

@@ -8,22 +8,28 @@ import { createPsSource } from './ps-source.ts';
 export interface Snapshot {
   get(pid: number): ProcessInfo | undefined;
   children(pid: number): readonly ProcessInfo[];
-  /** Processes in the process group, or the session, that `pid` leads or led. */
+  /** Processes in the process group or session that `pid` leads or has led. */
   group(pid: number): readonly ProcessInfo[];
-  /** Processes that show the mark of the turn, or of the service. */
+  /** Processes that have the mark of the turn or of the service. */
   tagged(mark: Mark): ProcessInfo[];
-  /** Every service of which something is left. */
+  /** Every service that still has a process. */
   services(): string[];
 }
 
 export type Mark = TurnKey | { service: string };
 
 export interface ProcessTable {
-  /** All processes at a moment after the call. Callers that wait at the same time share it. */
+  /** All processes at a moment after the call. Concurrent callers share one snapshot. */
   snapshot(): Promise<Snapshot>;
-  /** For `snapshotAfter`: a process has just started. Null where the system cannot tell old processes from new ones. */
+  /**
+   * Count to pass to `snapshotAfter`, taken when a process has just started. Null where the system cannot distinguish
+   * old processes from new ones.
+   */
   countStarted(): number | null;
-  /** Only processes that were started after the process `pid`, at little cost. Null: take a snapshot. */
+  /**
+   * Cheap snapshot of only the processes that were started after `pid`. Null means that the caller must take a full
+   * snapshot.
+   */
   snapshotAfter(pid: number, count: number): Snapshot | null;
   alive(process: Pick<ProcessInfo, 'pid' | 'startTime'>): boolean;
   command(process: ProcessInfo): Promise<string>;
@@ -43,7 +49,7 @@ export function createProcessTable(
     const start = performance.now();
     const [processes, tags] = await read(source);
     const end = performance.now();
-    // With very many processes, or many callers, scans must leave time for other work.
+    // With very many processes or callers, pauses between scans leave time for other work.
     restUntil = end + Math.min(3 * (end - start), 200);
     return toSnapshot(processes, tags);
   }
@@ -59,7 +65,7 @@ export function createProcessTable(
         const found = source.listAfter?.(pid, count);
         return found ? toSnapshot(...found) : null;
       } catch {
-        return null; // a shortage, of descriptors say: the snapshot waits until it has passed
+        return null; // a shortage, for example of file descriptors, is temporary: a full snapshot waits until it has passed
       }
     },
     alive: source.alive,
@@ -68,7 +74,10 @@ export function createProcessTable(
   };
 }
 
-/** A shortage, of descriptors say, passes; to take it for an empty table would be to call living processes gone. */
+/**
+ * Retries, because a shortage, for example of file descriptors, is temporary. Treating it as an empty table would
+ * report living processes as gone.
+ */
 async function read(source: ProcessSource, triesLeft = 50): Promise<[ProcessInfo[], Map<number, Tag>]> {
   try {
     const processes = await source.list();

@@ -8,7 +8,10 @@ export interface ProcessIn {
 
 const COMMAND_LENGTH = 200;
 
-/** Processes whose working folder is this one or lies in it, as far as we may look; null where the system does not say. */
+/**
+ * Processes whose working folder is this folder or below it, as far as this user may read that. Null where the system
+ * does not report working folders.
+ */
 export function processesIn(folder: string, platform: string = process.platform): ProcessIn[] | null {
   if (platform !== 'linux') return null;
   const found: ProcessIn[] = [];
@@ -28,10 +31,11 @@ export function strangersIn(folder: string): ProcessIn[] | null {
 function sessionOf(pid: number): number {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // A name may hold anything, and ends with the last bracket: state, parent, group and session follow.
+    // The process name may contain anything and ends with the last bracket. State, parent, group and session follow
+    // it.
     return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[3]);
   } catch {
-    return Number.NaN; // it has just ended
+    return Number.NaN; // the process has just ended
   }
 }
 
@@ -39,7 +43,7 @@ function workingFolder(pid: string): string | null {
   try {
     return readlinkSync(`/proc/${pid}/cwd`);
   } catch {
-    return null; // it has just ended, or is another user's
+    return null; // the process has just ended, or belongs to another user
   }
 }
 

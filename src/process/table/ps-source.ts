@@ -5,7 +5,10 @@ import { type ProcessInfo, type ProcessSource, type Tag, tagOf } from './process
 const LISTED =
   /^\s*(?<pid>\d+)\s+(?<ppid>\d+)\s+(?<pgid>\d+)\s+(?<state>\S+)\s+(?<started>\w{3}\s+\w{3}\s+\d+\s+[\d:]+\s+\d{4})\s+(?<cpu>[\d:.-]+)\s+(?<name>.*)$/;
 
-/** macOS and others without `/proc`: the `ps` of the system. Tags are best effort, because it hides the environment of protected programs. */
+/**
+ * Process source for macOS and other systems without `/proc`: the system's `ps`. Tags are best effort, because `ps`
+ * hides the environment of protected programs.
+ */
 export function createPsSource(platform: string = process.platform): ProcessSource {
   async function list(): Promise<ProcessInfo[]> {
     const columns = ['pid', 'ppid', 'pgid', 'stat', 'lstart', 'time', 'comm'].flatMap(name => [
@@ -34,7 +37,7 @@ export function createPsSource(platform: string = process.platform): ProcessSour
         const pid = Number.parseInt(line, 10);
         if (!ours.has(pid)) continue;
         const runId = wrapped(line);
-        // The wrapper is named in its command line, where its environment may be hidden.
+        // The command line of the wrapper names its run, even where the environment is hidden.
         const tag = tagOf(name => variable(line, name)) ?? (runId ? { runId, turn: null } : null);
         if (tag) tags.set(pid, tag);
       }
@@ -74,7 +77,7 @@ function parse(line: string): ProcessInfo | null {
   };
 }
 
-/** `[[days-]hours:]minutes:seconds[.hundredths]`. Children that were waited for are not in it. */
+/** Parses `[[days-]hours:]minutes:seconds[.hundredths]`. The time of ended children is not included. */
 export function cpuTime(text: string): number {
   const [clock = '', days = '0'] = text.split('-').reverse();
   const seconds = clock.split(':').reduce((sum, part) => sum * 60 + Number(part), 0);
@@ -89,10 +92,10 @@ const wrapped = (line: string): string | null =>
 
 const PS_TIMEOUT_MS = 10_000;
 
-/** Lines of output; none when `ps` is missing or finds nothing. */
+/** Lines of the output. Empty when `ps` is missing or finds nothing. */
 function ps(args: string[]): Promise<string[]> {
   return new Promise(resolve => {
-    // Dates in English, whatever the user's language.
+    // LC_ALL makes `ps` print dates in English, whatever the user's language is.
     const env = { PATH: '/bin:/usr/bin', LC_ALL: 'C' };
     const bounds = { maxBuffer: 256 * 1024 * 1024, timeout: PS_TIMEOUT_MS, killSignal: 'SIGKILL' as const };
     execFile('ps', args, { env, ...bounds }, (_error, stdout) =>

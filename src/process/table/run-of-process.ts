@@ -7,17 +7,23 @@ import { createPsSource } from './ps-source.ts';
 
 export interface ProcessRun {
   runId: string;
-  /** A wrapper of that run is above it. Without one there is only a mark, which anybody can put into an environment. */
+  /**
+   * True when a wrapper of that run is an ancestor of the process. Otherwise only a mark in the environment names the
+   * run, and any process can set that.
+   */
   isProven: boolean;
 }
 
-/** The run in whose process tree this process is; null when it is in none, or not a process of ours. */
+/**
+ * Finds the run whose process tree contains this process. Null if there is none, or if the process belongs to another
+ * user.
+ */
 export type RunOfProcess = (pid: number) => Promise<ProcessRun | null>;
 
 /**
- * A wrapper above it decides, because nobody below can take that away: neither by clearing the environment nor by putting
- * another run's mark into it. One that was orphaned is known by its session, or by its own mark. What shed all three is
- * in no run. Reads the few processes above this one, not the whole table.
+ * Finds the run of a process. A wrapper among the ancestors decides, because no descendant can remove it by clearing
+ * or changing its environment. An orphaned process is recognised by its session or by its own mark. A process that
+ * has none of the three belongs to no run. Reads only the ancestors of the process, not the whole table.
  */
 export function createRunOfProcess(
   runsDir: string,
@@ -37,14 +43,17 @@ export function createRunOfProcess(
   };
 }
 
-/** Start times are known to a tick, those of runs by the wall clock. */
+/**
+ * Tolerance for comparing start times: those of processes are precise to a tick, those of runs come from the wall
+ * clock.
+ */
 const CLOCK_SLACK_MS = 1000;
 
 /**
- * Whether this process was certainly not started by a run, when the first run began at `firstRunAt`: its session, or a
- * process above it, is older than that. A session cannot be joined. A process above it counts until the line reaches one
- * that adopts orphans: these are above this hub too, or a service manager. False also where nobody can tell, as in a
- * terminal whose whole line is younger than the run.
+ * Whether this process was certainly not started by a run, when the first run began at `firstRunAt`. That is proven
+ * if its session, or one of its ancestors, is older than the first run. No process can join an existing session.
+ * Ancestors count only up to the first process that adopts orphans, which is a service manager or an ancestor of this
+ * hub. Returns false if nothing is proven, for example in a terminal that was opened after the run began.
  */
 export function createStartedByUser(
   source: ProcessSource = process.platform === 'linux' ? createProcSource() : createPsSource(),
@@ -57,20 +66,20 @@ export function createStartedByUser(
       const mayAdopt = aboveHub.has(each.pid) || each.name === 'systemd';
       if (each.pid !== pid && mayAdopt) return false;
       if (isOlder(each)) return true;
-      // At most 1: the session of a container's first process, or one from outside the container.
+      // A session id of 0 or 1 belongs to a container's first process or to a process outside the container.
       if (each.sid !== null && (each.sid <= 1 || isOlder((await source.line(each.sid))[0]))) return true;
     }
     return false;
   };
 }
 
-/** A hub may have been started inside a run; what it starts is not in that run for it. */
+/** A hub may itself have been started inside a run. Processes that it starts do not count as part of that run. */
 function untilSquad(line: ProcessInfo[]): ProcessInfo[] {
   const own = line.findIndex(({ pid }) => pid === process.pid);
   return own < 0 ? line : line.slice(0, own);
 }
 
-/** It shows a run's mark, and that run's folder says that it is the wrapper. */
+/** True if the process has a run's mark, and that run's folder names it as the wrapper. */
 function isWrapper(runsDir: string, { pid }: ProcessInfo, tag: Tag | undefined): boolean {
   if (!tag?.runId || !/^[\w-]+$/.test(tag.runId)) return false;
   const folder = runFolder(runsDir, tag.runId);
@@ -81,6 +90,6 @@ function turnsIn(folder: string): string[] {
   try {
     return readdirSync(folder).filter(name => /^turn-\d+$/.test(name));
   } catch {
-    return []; // a run of another home, or of none
+    return []; // a run of another home, or no run
   }
 }

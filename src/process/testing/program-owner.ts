@@ -1,6 +1,7 @@
 /**
- * A process for tests that kill it: runs one program of each kind that does not end by itself. Its argument: a folder for their
- * pids, and for `ready` once all of them run and are known to the reaper.
+ * A process for tests that kill it. It starts one program of each kind, none of which ends by itself. Its argument is a
+ * folder for the pids of these programs. The file `ready` appears there when all programs are running and the reaper
+ * knows them.
  */
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +24,7 @@ const locker = ['/bin/sh', '-c', 'trap "rm lock; exit" TERM; touch lock; sleep 6
   ...string[],
 ];
 
-// Another turn than the one that starts and registers them.
+// The check runs in a later turn of the event loop than the start and registration of the programs.
 const waiting = setInterval(() => {
   if (!['lock', 'program', 'hook', 'logged'].every(name => existsSync(join(cwd, name)))) return;
   clearInterval(waiting);

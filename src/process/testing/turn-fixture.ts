@@ -1,5 +1,5 @@
-/** For the tests of this folder: turns in a folder of their own, and how to wait without sleeping. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+/** Fixture for the tests in this folder: turns in temporary folders, and functions that wait without sleeping. */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,7 +13,9 @@ export interface TurnFixture {
   cwd: string;
   sandbox: TurnSandbox | null;
   hardLimitMs: number;
-  command: { argv: [string, ...string[]]; stdin: string | null; env: Record<string, string> };
+  machine: null;
+  chatFolder: string;
+  command: { argv: [string, ...string[]]; stdin: string | null; env: Record<string, string>; isFed?: true };
 }
 
 export class TurnsFixture {
@@ -21,7 +23,7 @@ export class TurnsFixture {
   readonly runsDir = join(this.root, 'runs');
   private count = 0;
 
-  /** A turn of a new run, its folder made. A single text is a script for `sh`. */
+  /** Creates a turn of a new run, with its folder. A single text is a script for `sh`. */
   turn(program: string | [string, ...string[]], more: Partial<TurnFixture['command']> = {}): TurnFixture {
     const runId = `run_${process.pid}x${this.count++}x${Math.random().toString(36).slice(2, 8)}` as RunId;
     mkdirSync(this.folder({ runId, number: 1 }), { recursive: true });
@@ -33,16 +35,20 @@ export class TurnsFixture {
       cwd: this.root,
       sandbox: null,
       hardLimitMs: 60_000,
-      command: { argv, stdin: more.stdin ?? null, env },
+      machine: null,
+      chatFolder: join(this.root, 'chat'),
+      command: { argv, stdin: more.stdin ?? null, env, ...(more.isFed && { isFed: true }) },
     };
   }
 
   folder = (turn: { runId: string; number: number }): string =>
     join(this.runsDir, turn.runId, `turn-${turn.number}`);
   read = (turn: TurnFixture, name: string): string => readFileSync(join(this.folder(turn), name), 'utf8');
+  write = (turn: TurnFixture, name: string, content: string): void =>
+    writeFileSync(join(this.folder(turn), name), content);
   path = (name: string): string => join(this.root, name);
 
-  /** Settles when the turn's output holds this text. */
+  /** Resolves when the turn's output contains this text. */
   said = (turn: TurnFixture, text: string): Promise<void> =>
     until(() => this.read(turn, 'stdout').includes(text), `${text} in the output of ${turn.runId}`);
 
@@ -51,7 +57,7 @@ export class TurnsFixture {
   }
 }
 
-/** Names of the living processes that carry the run's mark. */
+/** Names of the living processes that have the run's mark. */
 export async function processesOf(runId: string): Promise<string[]> {
   const source = createProcSource();
   const all = await source.list();

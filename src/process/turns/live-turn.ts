@@ -1,26 +1,34 @@
-import { killTree, type Leftover, type Swept, sweep } from '../table/kill-tree.ts';
+import { killTree, type Leftover, type Swept, signal, sweep } from '../table/kill-tree.ts';
 import type { ProcessTable } from '../table/process-table.ts';
 import { type ProcessStats, readProcessStats } from './process-stats.ts';
-import { hasExitRecord, markGone, readExitRecord, readSpawnError, type TurnKey } from './turn-record.ts';
+import {
+  hasExitRecord,
+  markGone,
+  readExitRecord,
+  readFeed,
+  readSpawnError,
+  type TurnKey,
+} from './turn-record.ts';
 import { createTurnTree, type TurnTree } from './turn-tree.ts';
 
-/** Structurally the core's `TurnEnd`. */
+/** Same shape as the core's type `TurnEnd`. */
 export interface TurnEnd {
   exitCode: number | null;
   spawnError: string | null;
   /**
-   * Processes that a turn left behind when it ended by itself, and that Squad ended. Empty after a stop, which ends the whole
-   * tree. Processes that could not be ended are reported to `onError` instead.
+   * Processes that a turn left behind when it ended by itself, and that Squad then ended. Empty after a stop, which
+   * ends the whole tree. Processes that could not be ended are reported to `onError` instead.
    */
   leftovers: Leftover[];
   endedAt: number;
 }
 
-/** Structurally the core's `LiveTurn`. */
+/** Same shape as the core's type `LiveTurn`. */
 export interface LiveTurn {
   pid: number;
   ended: Promise<TurnEnd>;
   stop(graceMs: number): void;
+  endInput(): Promise<void>;
   processStats(): Promise<ProcessStats>;
 }
 
@@ -33,16 +41,16 @@ export interface WatchedTurn {
   folder: string;
   pid: number;
   keepLeftovers: boolean;
-  /** Its wrapper was started just now. */
+  /** True if the wrapper was started just now. */
   isNew?: boolean;
-  /** Settles when the wrapper has ended, with the exit code if its parent saw one. */
+  /** Settles when the wrapper has ended, with its exit code if its parent saw one. */
   wrapperEnd: Promise<number | null>;
-  /** For the log: nobody waits for it. */
+  /** Logs an error that no caller waits for. */
   onError(message: string): void;
   giveUpMs?: number;
 }
 
-/** Watches a turn from a running wrapper until no process of it is left. */
+/** Watches a turn from the start of its wrapper until none of its processes is left. */
 export function watchTurn(watched: WatchedTurn): LiveTurn {
   const { table, turn, folder, pid, isNew, giveUpMs } = watched;
   const tree = createTurnTree(table, turn, pid, { isNew });
@@ -65,30 +73,37 @@ export function watchTurn(watched: WatchedTurn): LiveTurn {
     ended: watched.wrapperEnd.then(finish).catch(() => endWithoutRecord()),
     stop(graceMs) {
       killAt = Math.min(killAt, performance.now() + graceMs);
-      // With a record the agent has ended by itself. Its leftovers are swept and reported anyway.
+      // With an exit record the agent has ended by itself. Its leftovers are ended and reported anyway.
       if (!isOver && !hasExitRecord(folder))
         stopping ??= killTree(table, tree, () => killAt, giveUpMs).then(
           survivors => ({ ended: [], survivors }),
           () => NOTHING,
         );
     },
-    processStats: () => readProcessStats(table, tree),
+    async endInput() {
+      const feed = readFeed(folder);
+      const { others } = await tree.members();
+      const found = others.find(each => each.pid === feed && each.ppid === pid);
+      if (found) signal(table, found, 'SIGKILL');
+    },
+    processStats: () => readProcessStats(table, tree, readFeed(folder)),
   };
 }
 
-/** For a turn that has ended already: its leftovers may still be running. */
+/** Finishes a turn that has already ended. Processes that it left behind may still be running. */
 export async function finishTurn(found: Omit<WatchedTurn, 'wrapperEnd'>): Promise<TurnEnd> {
   const { table, turn, folder, pid } = found;
   const tree = createTurnTree(table, turn, pid);
   const record = readExitRecord(folder);
-  // Without a record the time of the end is unknown, so the group id may belong to others. Tags still count.
+  // Without an exit record the time of the end is unknown, so the group id may have been reused. Only tags count
+  // then.
   tree.wrapperEnded(record?.at ?? null);
   const swept = await endLeftovers(found, tree, record !== null);
   reportSurvivors(found, swept);
   return toEnd(folder, turn.runId, null, swept.ended, Date.now());
 }
 
-/** Without a record nothing else limits the leftovers, so they end now, whatever `keepLeftovers` says. */
+/** Without an exit record nothing else limits the leftovers, so they are ended now, even if `keepLeftovers` is set. */
 async function endLeftovers(
   { table, keepLeftovers, giveUpMs }: Omit<WatchedTurn, 'wrapperEnd'>,
   tree: TurnTree,

@@ -1,8 +1,8 @@
 import { withoutColours } from '../../base/text.ts';
 
 /**
- * The lines of a program's stderr that say why it failed, in their order: without stack frames, and with the lines that name
- * an error kept even when others come after them.
+ * Lines of a program's stderr that say why it failed, in their order. Stack frames are left out. Lines that name an
+ * error are kept even when many others follow.
  */
 export function stderrExcerpt(stderr: string, maxLines: number): string[] {
   const lines = withoutStack(withoutColours(stderr).split('\n'));
@@ -23,7 +23,7 @@ function indexesOf(lines: string[], fits: (line: string, index: number) => boole
   });
 }
 
-/** Trimmed, without empty lines. Python puts the source of each frame on the next line. */
+/** Returns trimmed lines without empty ones. Python prints the source line of each stack frame on the line after it. */
 function withoutStack(lines: string[]): string[] {
   return lines
     .filter((line, index) => !PYTHON_FRAME.test(lines[index - 1] ?? '') || !/^\s{4}/.test(line))
@@ -35,8 +35,8 @@ const FRAME = /^at .*(?:[:\d)]|<anonymous>|native code)\)?(?: \{)?$|^\S+\.go:\d+
 const PYTHON_FRAME = /^\s*File ".*", line \d+/;
 const NOISE =
   /^(?:[\^~ ]+|[{}[\]();,]+|Node\.js v\d.*|Traceback \(most recent call last\):|node:internal\/.*|goroutine \d+ \[.*|note: run with `RUST_BACKTRACE=.*)$/;
-/** `TypeError: …`, `error: …`, `[cause]: Error: …`, `panic: …`, `thread 'main' panicked at …`. */
+/** Examples: `TypeError: …`, `error: …`, `[cause]: Error: …`, `panic: …`, `thread 'main' panicked at …`. */
 const CAUSE = /(?:^|[\s[(])(?:[\w.]*(?:Error|Exception)|error|fatal|panic)(?:\]?:|\s\[)|\bpanicked at\b/i;
 
-/** Log lines. Lines for the user are preferred. */
+/** Log lines with a timestamp. Lines that are meant for the user are preferred to them. */
 const LOGGED = /^\d{4}-\d\d-\d\dT\S+\s+(?:ERROR|WARN|INFO|DEBUG)\b/;

@@ -100,6 +100,52 @@ describe('a turn', () => {
   });
 });
 
+describe('a fed turn', () => {
+  const ECHO = 'while read line; do echo "got $line"; done; echo over; exit 7';
+
+  test('ends by itself once its input is ended, by the one that started it or by another', async () => {
+    for (const isFound of [false, true]) {
+      const turn = turns.turn(ECHO, { isFed: true });
+      turns.write(turn, 'input', 'a line\n');
+      const started = await supervisor.start(turn, options);
+      await turns.said(turn, 'got a line');
+      const found = isFound ? await supervisor.find(turn, options) : null;
+      const live = found?.state === 'live' ? found.turn : started;
+      expect(await live.processStats()).toMatchObject({ alive: true, processes: 1 });
+      await live.endInput!();
+      expect(await started.ended).toMatchObject({ exitCode: 7, leftovers: [] });
+      expect(turns.read(turn, 'stdout')).toBe('got a line\nover\n');
+      await live.endInput!();
+    }
+  });
+
+  test('another process is not ended in place of the feed', async () => {
+    const other = turns.turn('echo ready; exec sleep 62');
+    const beside = await supervisor.start(other, options);
+    await turns.said(other, 'ready');
+    const turn = turns.turn(ECHO, { isFed: true });
+    turns.write(turn, 'input', 'a line\n');
+    const live = await supervisor.start(turn, options);
+    await turns.said(turn, 'got a line');
+    turns.write(turn, 'feed', `${beside.pid}\n`);
+    await live.endInput!();
+    expect(await processesOf(other.runId)).toContain('sleep');
+    expect(await processesOf(turn.runId)).toContain('tail');
+    for (const each of [beside, live]) each.stop(0);
+    await Promise.all([beside.ended, live.ended]);
+  });
+
+  test('is stopped whole', async () => {
+    const turn = turns.turn('trap "" TERM; echo ready; while :; do sleep 0.1; done', { isFed: true });
+    turns.write(turn, 'input', '');
+    const live = await supervisor.start(turn, options);
+    await turns.said(turn, 'ready');
+    live.stop(100);
+    expect(await live.ended).toMatchObject({ exitCode: 137, leftovers: [] });
+    expect(await processesOf(turn.runId)).toEqual([]);
+  });
+});
+
 describe('a program that cannot be run', () => {
   test.each([
     ['is missing', '/no/such/program', 127, /^\/no\/such\/program: .*(not found|No such file)/],

@@ -17,7 +17,7 @@ import {
 } from './turn-record.ts';
 import { NOT_RUN } from './wrapper.ts';
 
-/** Structurally the core's `FoundTurn`. */
+/** Same shape as the core's type `FoundTurn`. */
 type FoundTurn =
   | { state: 'live'; turn: LiveTurn; startedAt: number }
   | { state: 'ended'; end: TurnEnd; startedAt: number }
@@ -28,7 +28,7 @@ interface TurnOptions {
   keepLeftovers: boolean;
 }
 
-/** Structurally the core's `Executor`, for processes of this machine. */
+/** Runs turns as processes of this machine. Same shape as the core's type `Executor`. */
 export interface Supervisor {
   start(turn: TurnStart, options: TurnOptions): Promise<LiveTurn>;
   hasBegun(turn: TurnKey): Promise<boolean>;
@@ -40,14 +40,14 @@ export interface Supervisor {
 export interface SupervisorOptions {
   runsDir: string;
   table?: ProcessTable;
-  /** Default: without limited networks. */
+  /** Default: a supervisor that cannot limit the network. */
   sandboxes?: Sandboxes;
-  /** For errors that must not stop a turn. */
+  /** Called for errors that must not stop a turn. */
   onError?(message: string): void;
 }
 
 const WATCH_MS = 100;
-/** More than enough for a new wrapper to write its pid, or for a wrapper with a record to end. */
+/** More than enough time for a new wrapper to write its pid, or for a wrapper with an exit record to end. */
 const WRAPPER_TIMEOUT_MS = 2000;
 const POLL_MS = 10;
 
@@ -58,7 +58,7 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
 
   async function start(turn: TurnStart, options: TurnOptions): Promise<LiveTurn> {
     const folder = turnFolder(runsDir, turn);
-    const child = await spawnWrapper(turn, folder, confined => sandboxes.confine(confined, folder));
+    const child = await spawnWrapper(turn, folder, confined => sandboxes.confine(confined, folder, 'turn'));
     const exit = new Promise<number | null>(resolve => child.once('exit', resolve));
     const wrapperEnd = Promise.withResolvers<number | null>();
     const watched = { table, turn, folder, pid: child.pid, isNew: true, ...options, onError };
@@ -74,7 +74,7 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
       return end;
     }
 
-    /** Another wrapper has the folder, so ours did nothing: the turn belongs to the other one. */
+    /** Another wrapper has the folder, so this wrapper did nothing. The turn belongs to the other wrapper. */
     async function endOfOther(): Promise<TurnEnd> {
       const found = await find(turn, options);
       if (found.state === 'ended') return found.end;
@@ -97,11 +97,14 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
         stopBy = Math.min(stopBy, performance.now() + graceMs);
         live.stop(graceMs);
       },
+      endInput: () => live.endInput(),
       processStats: () => live.processStats(),
     };
   }
 
-  /** The order matters: a wrapper that is missing in the snapshot has written its pid before, or was never started. */
+  /**
+   * The order matters: if a wrapper is missing in the snapshot, it has already written its pid or was never started.
+   */
   async function hasBegun(turn: TurnKey): Promise<boolean> {
     const snapshot = await table.snapshot();
     return snapshot.tagged(turn).length > 0 || takenAt(turnFolder(runsDir, turn)) !== null;
@@ -124,7 +127,10 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
     return { state: readExitRecord(folder) ? 'ended' : 'gone', end, startedAt };
   }
 
-  /** Null: no wrapper ever took the folder, and none that might is running. 0: one took it and died before it wrote its pid. */
+  /**
+   * Pid of the wrapper that took the folder. Null if no wrapper took it and no running wrapper still could. 0 if a
+   * wrapper took the folder and died before it wrote its pid.
+   */
   async function settledPid(turn: TurnKey, folder: string): Promise<number | null> {
     const until = performance.now() + WRAPPER_TIMEOUT_MS;
     for (;;) {
@@ -139,7 +145,7 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
     }
   }
 
-  /** The folder was removed, so only marks show whether the turn was started. 0: it was. */
+  /** For a turn whose folder was removed: only marks of processes show whether it was started. 0 means that it was. */
   async function pidWithoutFolder(turn: TurnKey): Promise<0 | null> {
     return (await table.snapshot()).tagged(turn).length > 0 ? 0 : null;
   }
@@ -149,7 +155,7 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
     return snapshot.tagged(turn).find(each => each.pid === pid) ?? null;
   }
 
-  /** For a wrapper that is not our child. */
+  /** Waits for the end of a wrapper that is not a child of this process. */
   function endOf(wrapper: ProcessInfo, folder: string): Promise<null> {
     return new Promise(resolve => {
       const stop = everyTick(() => {
@@ -165,9 +171,9 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
     while (table.alive(wrapper) && performance.now() < until) await delay(POLL_MS);
   }
 
-  /** A shell opens the descriptors that the wrapper has otherwise. */
+  /** Inside the sandbox a shell opens the descriptors that the wrapper opens otherwise. */
   const confined: Supervisor['confined'] = async turn => {
-    const { prefix, env, files } = await sandboxes.confine(turn, turnFolder(runsDir, turn));
+    const { prefix, env, files } = await sandboxes.confine(turn, turnFolder(runsDir, turn), 'processes');
     const opened = files.map(({ flags }, at) => `${FIRST_FD + at}${flags === 'r' ? '<' : '>>'}"$${at + 1}"`);
     const script = `exec ${opened.join(' ')}; shift ${files.length}; exec "$@"`;
     const argv = ['/bin/sh', '-c', script, 'sh', ...files.map(({ path }) => path)] as const;
@@ -177,7 +183,10 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
   return { start, hasBegun, find, sandboxProblem: sandboxes.problem, confined };
 }
 
-/** Whether our own wrapper took the folder although its pid file is missing: an agent may have removed it. */
+/**
+ * Whether this supervisor's wrapper took the folder although its pid file is missing. An agent may have removed the
+ * file.
+ */
 const hasRun = (code: number | null, owner: number | 'empty' | null): boolean =>
   code === null ? owner === null : code !== NOT_RUN;
 

@@ -1,15 +1,15 @@
-import { existsSync, readSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readRegular, withRegular } from '../output/regular-file.ts';
-import { wrapperName } from './wrapper.ts';
+import { FEED, wrapperName } from './wrapper.ts';
 
-/** Record that the wrapper left: exit status and time. */
+/** Exit status and time that the wrapper recorded. */
 interface ExitRecord {
   status: number;
   at: number;
 }
 
-/** Null while there is none, or while it is being written. */
+/** Null if there is no exit record, or while it is being written. */
 export function readExitRecord(folder: string): ExitRecord | null {
   const path = join(folder, 'exit');
   const text = readRegular(path);
@@ -19,14 +19,23 @@ export function readExitRecord(folder: string): ExitRecord | null {
 
 export const hasExitRecord = (folder: string): boolean => readExitRecord(folder) !== null;
 
-/** The wrapper's pid; `empty`: the file has no content yet; null: there is no file. */
+/** The wrapper's pid. `empty` means that the file has no content yet, null that there is no file. */
 export function readWrapperPid(folder: string): number | 'empty' | null {
   const text = readRegular(join(folder, 'pid'));
   if (text === null) return null;
   return /^\d+\n$/.test(text) ? Number(text) : 'empty';
 }
 
-/** Start of the turn: when a wrapper took the folder; null: none did. */
+/**
+ * Pid of the process that feeds the agent. Null if the turn is not fed. The content is untrusted, because an agent can
+ * write to the file.
+ */
+export function readFeed(folder: string): number | null {
+  const text = readRegular(join(folder, FEED));
+  return text !== null && /^\d+\n$/.test(text) ? Number(text) : null;
+}
+
+/** Start of the turn: the time when a wrapper took the folder. Null if no wrapper did. */
 export function takenAt(folder: string): number | null {
   const time = statSync(join(folder, 'pid'), { throwIfNoEntry: false })?.mtimeMs;
   return time === undefined ? null : Math.round(time);
@@ -37,7 +46,7 @@ export function markGone(folder: string): void {
   try {
     writeFileSync(join(folder, 'gone'), '', { mode: 0o600 });
   } catch {
-    // Only a hint for readers of the output; a full disk must not hide the end of a turn.
+    // The file is only a hint for readers of the output. A full disk must not hide the end of a turn.
   }
 }
 
@@ -45,8 +54,8 @@ export function markGone(folder: string): void {
 export const isOver = (folder: string): boolean => hasExitRecord(folder) || existsSync(join(folder, 'gone'));
 
 /**
- * The shell's message if it could not start the program, else null. That message is then the only output, and starts with the
- * wrapper's name; a program that itself exits with 126 or 127 does not print that name.
+ * The shell's message if it could not start the program, else null. Such a message is the only output and starts with
+ * the wrapper's name. A program that itself exits with 126 or 127 does not print that name.
  */
 export function readSpawnError(folder: string, runId: string, status: number): string | null {
   const unconfined = readSandboxError(folder, status);
@@ -56,7 +65,7 @@ export function readSpawnError(folder: string, runId: string, status: number): s
   const said = readStart(join(folder, 'stderr'), 16_384);
   const prefix = `${wrapperName(runId)}: `;
   if (!said.startsWith(prefix) || said.indexOf('\n') !== said.length - 1) return null;
-  // dash prints line numbers as `1: `, bash as `line 1: `; some shells add the builtin.
+  // dash prints line numbers as `1: `, bash as `line 1: `. Some shells add the name of the builtin.
   return said
     .slice(prefix.length)
     .trim()
@@ -64,10 +73,10 @@ export function readSpawnError(folder: string, runId: string, status: number): s
     .replace(/^exec: /, '');
 }
 
-/** In the turn's folder: bubblewrap's report. Agents can neither write to it nor replace it. */
+/** File in the turn's folder with bubblewrap's status report. Agents can neither write to it nor replace it. */
 export const SANDBOX_STATUS = 'sandbox.status';
 
-/** The message of the programs that make a sandbox, if they ended before the agent's program could start. */
+/** Error message of the programs that create a sandbox, if they ended before the agent's program could start. */
 function readSandboxError(folder: string, status: number): string | null {
   if (status === 0 || status > 128) return null;
   const report = readRegular(join(folder, SANDBOX_STATUS));
@@ -88,7 +97,33 @@ function readStart(path: string, length: number): string {
   return buffer.toString('utf8', 0, withRegular(path, fd => readSync(fd, buffer, 0, length, 0)) ?? 0);
 }
 
-/** Structurally the core's `TurnRef`. */
+/** Seconds of the boot clock, in which the ends of leases are given. The wrapper reads the same clock. */
+export function bootSeconds(): number {
+  try {
+    return Number.parseFloat(readFileSync('/proc/uptime', 'utf8'));
+  } catch {
+    return Date.now() / 1000;
+  }
+}
+
+/**
+ * Writes the time at which the wrapper ends the turn unless a later time is written. Call this before the turn starts.
+ * A time earlier than the stored one has no effect.
+ */
+export function writeLease(folder: string, until: number): void {
+  const now = Number(readRegular(join(folder, 'lease')) ?? 0);
+  if (now >= Math.floor(until)) return;
+  const next = join(folder, 'lease.new');
+  writeFileSync(next, `${Math.floor(until)}\n`, { mode: 0o600 });
+  renameSync(next, join(folder, 'lease'));
+}
+
+export const hasLease = (folder: string): boolean => existsSync(join(folder, 'lease'));
+
+/** True if the wrapper ended the turn because its lease had expired. */
+export const hasLapsed = (folder: string): boolean => existsSync(join(folder, 'lapsed'));
+
+/** Same shape as the core's type `TurnRef`. */
 export interface TurnKey {
   runId: string;
   number: number;
@@ -96,9 +131,9 @@ export interface TurnKey {
 
 export const isRunName = (name: string): boolean => /^[A-Za-z0-9_-]+$/.test(name);
 
-/** Everything of one run lives in one folder, everything of one of its turns in a folder below. */
+/** Each run has one folder, and each of its turns has a folder below that. */
 export function runFolder(runsDir: string, runId: string): string {
-  // The name becomes a path that we write to and delete.
+  // The run id is checked because it becomes part of a path that Squad writes to and deletes.
   if (!isRunName(runId)) throw new Error(`Not a run id: ${JSON.stringify(runId)}`);
   return join(runsDir, runId);
 }

@@ -1,7 +1,7 @@
 import type { ProcessInfo } from '../table/process-info.ts';
 import type { Mark, ProcessTable, Snapshot } from '../table/process-table.ts';
 
-/** Start times are as precise as a clock tick, record times as the file system's clock. */
+/** Tolerance for comparing times: start times are precise to a clock tick, record times to the file system's clock. */
 const CLOCK_SLACK_MS = 1000;
 
 interface Members {
@@ -10,24 +10,25 @@ interface Members {
 }
 
 export interface TurnTree {
-  /** Every running process of the turn. Remembers processes, so that later orphans are still found. */
+  /** Every running process of the turn. Remembers processes, so that they are found after they are orphaned. */
   members(): Promise<Members>;
   /**
-   * Whether nothing is left of a turn whose wrapper has ended. All of it was started after the wrapper, so there are few
-   * processes to check. False: something is left, or only `members` can tell.
+   * Whether a turn whose wrapper has ended has no process left. Every process of the turn started after the wrapper,
+   * so there are few to check. False means that a process is left, or that only `members` can decide.
    */
   isProvenEmpty(): boolean;
   /**
-   * The wrapper ended at `at`. Its pid and group id may be reused since then, so only processes that started before count as its
-   * group. Null: the time is unknown, so none do.
+   * Call this when the wrapper has ended at `at`. Its pid and group id may be reused afterwards, so only processes
+   * that started before count as its group. With null the time is unknown, and no process counts.
    */
   wrapperEnded(at: number | null): void;
 }
 
 /**
- * A turn's processes: the wrapper's group and session, everything tagged with the turn, and all their descendants. Not found: a
- * process that left group and session, was orphaned, cleared its environment and closed the turn's output before the first
- * snapshot. Never includes Squad itself, its ancestors, or other descendants of those.
+ * Finds a turn's processes: the wrapper's group and session, everything tagged with the turn, and all their
+ * descendants. A process escapes only if, before the first snapshot, it left the group and session, was orphaned,
+ * cleared its environment and closed the turn's output. Squad itself, its ancestors and their other descendants are
+ * never included.
  */
 export function createTurnTree(
   table: ProcessTable,
@@ -41,7 +42,7 @@ export function createTurnTree(
   let groupUntil = Number.POSITIVE_INFINITY;
   let hasWrapper = true;
 
-  /** Undefined: there is none. Null: its pid belongs to another process. */
+  /** The wrapper in the snapshot. Undefined if it is gone, null if another process has its pid. */
   function wrapperIn(snapshot: Snapshot): ProcessInfo | null | undefined {
     const found = hasWrapper ? snapshot.get(wrapperPid) : undefined;
     if (found) wrapperStart ??= found.startTime;
@@ -92,7 +93,7 @@ function closure(snapshot: Snapshot, roots: ProcessInfo[]): ProcessInfo[] {
   return [...found];
 }
 
-/** This process and its ancestors. */
+/** Pids of this process and its ancestors. */
 function ownLine(snapshot: Snapshot): Set<number> {
   const line = new Set([0, 1]);
   for (let pid = process.pid; pid > 1 && !line.has(pid); pid = snapshot.get(pid)?.ppid ?? 0) line.add(pid);

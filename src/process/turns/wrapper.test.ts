@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, lstatSync, openSync } from 'node:fs';
+import { appendFileSync, existsSync, lstatSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { processesOf, type TurnFixture, TurnsFixture, until } from '../testing/turn-fixture.ts';
-import { NOT_RUN, SCRIPT, wrapperArguments } from './wrapper.ts';
+import { bootSeconds, writeLease } from './turn-record.ts';
+import { FED_SCRIPT, NOT_RUN, SCRIPT, wrapperArguments } from './wrapper.ts';
 
 const turns = new TurnsFixture();
 afterAll(() => turns.remove());
@@ -13,7 +14,8 @@ afterAll(() => turns.remove());
 function wrap(shell: string[], turn: TurnFixture, limitMs = 60_000) {
   const folder = turns.folder(turn);
   const [program = '', ...options] = shell;
-  return spawn(program, [...options, ...wrapperArguments(turn.runId, folder, limitMs, turn.command.argv)], {
+  const wrapper = wrapperArguments(turn.runId, folder, limitMs, turn.command.argv, turn.command.isFed);
+  return spawn(program, [...options, ...wrapper], {
     detached: true,
     env: { ...turn.command.env, SQUAD_RUN_ID: turn.runId },
     stdio: ['ignore', openSync(join(folder, 'stdout'), 'a'), openSync(join(folder, 'stderr'), 'a')],
@@ -22,6 +24,7 @@ function wrap(shell: string[], turn: TurnFixture, limitMs = 60_000) {
 
 test('the script is one line, so that a process is one line of `ps`', () => {
   expect(SCRIPT).not.toContain('\n');
+  expect(FED_SCRIPT).not.toContain('\n');
 });
 
 describe.each([
@@ -64,12 +67,74 @@ describe.each([
     expect(turns.read(turn, 'exit')).toBe('143\n');
   });
 
+  test('ends the turn when its lease is over, and says so', { tags: ['H4'] }, async () => {
+    const turn = turns.turn('trap "" TERM; echo ready; while :; do sleep 0.02; done');
+    writeLease(turns.folder(turn), bootSeconds() + 3600);
+    const wrapper = wrap(shell, turn);
+    await turns.said(turn, 'ready');
+    expect(existsSync(join(turns.folder(turn), 'lapsed'))).toBe(false);
+    // An earlier time than the one that is there is a grant that comes late.
+    writeLease(turns.folder(turn), bootSeconds() - 1);
+    expect(Number(turns.read(turn, 'lease'))).toBeGreaterThan(bootSeconds());
+    writeFileSync(join(turns.folder(turn), 'lease'), '1\n');
+    await once(wrapper, 'exit');
+    expect(turns.read(turn, 'exit')).toBe('137\n');
+    expect(existsSync(join(turns.folder(turn), 'lapsed'))).toBe(true);
+    expect(await processesOf(turn.runId)).toEqual([]);
+  });
+
+  test('of a turn without a lease knows nothing of leases', async () => {
+    const turn = turns.turn('sleep 2; exit 3');
+    await once(wrap(shell, turn), 'exit');
+    expect(turns.read(turn, 'exit')).toBe('3\n');
+    expect(existsSync(join(turns.folder(turn), 'lapsed'))).toBe(false);
+  });
+
+  test.each([
+    ['is removed', 'rm lease'],
+    ['cannot be read', 'echo nonsense >lease'],
+  ])('ends the turn when its lease %s', { tags: ['H4'] }, async (_, spoil) => {
+    const turn = turns.turn(
+      `cd "$(dirname "$(readlink /proc/$$/fd/1)")"; ${spoil}; while :; do sleep 0.02; done`,
+    );
+    writeLease(turns.folder(turn), bootSeconds() + 3600);
+    await once(wrap(shell, turn), 'exit');
+    expect(turns.read(turn, 'exit')).toBe('143\n');
+  });
+
   test('does nothing in a folder that another one has', async () => {
     const turn = turns.turn('echo ran');
     await once(wrap(shell, turn), 'exit');
     const [code] = await once(wrap(shell, turn), 'exit');
     expect(code).toBe(NOT_RUN);
     expect(turns.read(turn, 'stdout')).toBe('ran\n');
+  });
+
+  test('feeds what is added to the input, also long after the start, until the agent ends', async () => {
+    const turn = turns.turn('while read line; do echo "got $line"; [ "$line" != end ] || exit 9; done', {
+      isFed: true,
+    });
+    turns.write(turn, 'input', 'first\n');
+    const wrapper = wrap(shell, turn);
+    await turns.said(turn, 'got first');
+    expect(existsSync(join(turns.folder(turn), 'input.pipe'))).toBe(false);
+    appendFileSync(join(turns.folder(turn), 'input'), 'sec');
+    appendFileSync(join(turns.folder(turn), 'input'), 'ond\nend\nnever read\n');
+    expect(await once(wrapper, 'exit')).toEqual([9, null]);
+    expect(turns.read(turn, 'stdout')).toBe('got first\ngot second\ngot end\n');
+    expect(turns.read(turn, 'exit')).toBe('9\n');
+    expect(await processesOf(turn.runId)).toEqual([]);
+  });
+
+  test.each([
+    ['never reads its input', 'echo ready; exec sleep 62'],
+    ['closes its input', 'exec <&-; echo ready; exec sleep 62'],
+  ])('ends the feed of an agent that %s when its time is up', async (_, script) => {
+    const turn = turns.turn(script, { isFed: true });
+    turns.write(turn, 'input', `${'x'.repeat(300_000)}\n`);
+    await once(wrap(shell, turn, 1000), 'exit');
+    expect(turns.read(turn, 'exit')).toBe('143\n');
+    await until(async () => (await processesOf(turn.runId)).length === 0, `an empty tree in ${name}`);
   });
 
   test('ends a turn whose time is up, though nobody watches it', async () => {

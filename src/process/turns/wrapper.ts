@@ -1,39 +1,57 @@
+/** File in the folder of a fed turn. It contains all lines for the agent, in order. */
+const INPUT = 'input';
+/** Pid of the process that passes the input on to the agent. */
+export const FEED = 'feed';
+const FEED_PIPE = 'input.pipe';
+
 /**
- * The shell script around one turn, for dash, bash and the BSD shells. It runs as
- * `sh -c SCRIPT squad-turn-<run> <folder> <limit in seconds> program args…`, leader of its own session.
- *
- * It needs no hub: it records the exit status and ends the turn when its time is up. Each line ends with a command separator,
- * because the script is passed as one line: `ps` lists it, and one process must stay one line.
+ * Shell script around one turn, for dash, bash and the BSD shells. It runs as `sh -c SCRIPT squad-turn-<run> <folder>
+ * <limit in seconds> program args…` and leads its own session. The script works without the hub: it records the exit
+ * status, and ends the turn when its time limit is reached or its lease has expired. The file `lease` beside the output
+ * holds the end of the lease, in seconds of the machine's boot clock. Each line ends with a command separator, because
+ * the script is passed as a single line: `ps` must list one process as one line.
  */
-const LINES = [
-  // A trap with a command leaves the default in children, unlike an ignored signal.
+const lines = (agent: readonly string[]) => [
+  // A trap with a command resets to the default in child processes. An ignored signal would stay ignored there.
   'trap : HUP INT QUIT TERM;',
-  // Options can come in from the environment (SHELLOPTS); a stray `errexit` would lose the exit status.
+  // Shell options can come from the environment (SHELLOPTS). A stray `errexit` would lose the exit status.
   'set +eux;',
-  // Names start with `squad_`, because a plain one could overwrite a variable that the agent is given.
+  // Variables start with `squad_`, because a plain name could overwrite a variable of the agent's environment.
   'squad_dir=$1; squad_left=$2; shift 2;',
 
-  // The file is created or this is an error: of two wrappers on one folder, only one can go on.
+  // `set -C` makes the write fail if the file exists: of two wrappers on one folder, only one continues.
   'set -C; { echo $$ >"$squad_dir/pid"; } 2>/dev/null || exit 125; set +C;',
 
-  // Messages of the shell about jobs ("Terminated") are not output of the agent: only the agent gets fd 3 as stderr.
+  // The shell's messages about jobs ("Terminated") are not output of the agent, so only the agent gets fd 3 as
+  // stderr.
   'exec 3>&2 2>/dev/null;',
-  'squad_end=; squad_sleep=;',
+  'squad_end=; squad_sleep=; squad_leased=; [ ! -f "$squad_dir/lease" ] || squad_leased=1;',
 
-  // The watchdog. USR1 from the wrapper tells it that the turn is over. The wrapper's own trap for USR1 is set later: inherited, it would swallow one that comes before the watchdog has its own.
+  // The watchdog. USR1 from the wrapper tells it that the turn is over. The wrapper sets its own USR1 trap later: if
+  // the watchdog inherited that trap, it would swallow a signal that arrives before the watchdog sets its own.
   '(',
   "trap '' HUP INT QUIT TERM USR2; PATH=/bin:/usr/bin:$PATH; squad_nap=1;",
-  // The trap ends the sleep itself: one that runs just before `wait` could not cut it short. What a shell still misses costs a second, or as long again as the turn took, because the sleeps double.
+  // The trap kills the sleep itself, because a trap that runs just before `wait` could not interrupt it. If a shell
+  // misses the signal, the delay is one second, or as long as the turn took, because the sleeps double.
   `trap 'squad_end=1; [ ! "$squad_sleep" ] || kill -s KILL "$squad_sleep"' USR1;`,
   'while [ ! "$squad_end" ] && [ "$squad_left" -gt 0 ]; do',
+  // A lease file that cannot be read counts as expired, because the hub relies on the end of the lease.
+  'if [ "$squad_leased" ]; then squad_nap=2; squad_until=0; read -r squad_until <"$squad_dir/lease";',
+  // The boot clock counts the time in which the machine slept, and nobody can set it.
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's, not ours.
+  'squad_now=; [ ! -r /proc/uptime ] || read -r squad_now squad_rest </proc/uptime; squad_now=${squad_now%%.*};',
+  '[ "$squad_now" ] || squad_now=$(date +%s);',
+  '[ "$squad_now" -lt "$squad_until" ] || break; fi;',
   '[ "$squad_nap" -le "$squad_left" ] || squad_nap=$squad_left;',
   'LC_ALL=C sleep "$squad_nap" & squad_sleep=$!; [ "$squad_end" ] || wait "$squad_sleep";',
   'squad_left=$((squad_left - squad_nap)); squad_nap=$((squad_nap * 2));',
   'done;',
   '[ ! "$squad_sleep" ] || { kill -s KILL "$squad_sleep"; wait "$squad_sleep"; };',
   '[ ! "$squad_end" ] || exit 0;',
+  '[ "$squad_left" -le 0 ] || [ -e "$squad_dir/lapsed" ] || : >"$squad_dir/lapsed";',
 
-  // Time is up. The tree is what shares the wrapper's group, descends from it or was in the tree before, less the wrapper itself and this watchdog; as `pid:group`.
+  // Time is up. The tree consists of processes that share the wrapper's group, descend from the wrapper or were in
+  // the tree before, except the wrapper and this watchdog. Format: `pid:group`.
   "squad_self=$(exec sh -c 'echo $PPID'); squad_old=;",
   'squad_tree() { ps -A -o pid= -o ppid= -o pgid= | awk -v top="$$" -v self="$squad_self" -v old="$squad_old"',
   "'{ parent[$1] = $2; group[$1] = $3 }",
@@ -45,40 +63,66 @@ const LINES = [
   '} } while (more);',
   'for (p in tree) if (p != top && !(p in mine)) print p ":" group[p]',
   "}'; };",
-  // TERM, a grace, then KILL to all but the wrapper, so that it can write the record.
-  'squad_old=$(echo $(squad_tree)); kill -s TERM -- "-$$";',
+  // TERM, a grace time, then KILL to all processes except the wrapper, which has to write the exit record.
+  // The first process of a sandbox is spared: it would end at once, and the kernel kills everything inside with it.
+  `squad_old=$(echo $(squad_tree)); squad_box=$(ps -A -o pid= -o ppid= -o comm= | awk -v top="$$" '$2 == top && $3 == "bwrap" { print $1 }');`,
+  '[ "$squad_box" ] || kill -s TERM -- "-$$";',
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's, not ours.
-  'for squad_pid in $squad_old; do [ "${squad_pid#*:}" = "$$" ] || kill -s TERM "${squad_pid%:*}"; done;',
+  'for squad_pid in $squad_old; do if [ "$squad_box" ]; then [ "${squad_pid%:*}" = "$squad_box" ]; else [ "${squad_pid#*:}" = "$$" ]; fi || kill -s TERM "${squad_pid%:*}"; done;',
   'sleep 3 & squad_sleep=$!; [ "$squad_end" ] || wait "$squad_sleep"; kill -s KILL "$squad_sleep"; wait "$squad_sleep";',
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's, not ours.
   'for squad_nap in 1 2 3; do for squad_pid in $(squad_tree); do kill -s KILL "${squad_pid%:*}"; done; done;',
-  // No `ps` here, or a process that cannot be found: the group goes as a whole, the wrapper and its record with it.
+  // If `ps` is missing or a process cannot be found, the whole group is killed, with the wrapper and its record.
   '[ "$squad_end" ] || { sleep 2 & squad_sleep=$!; [ "$squad_end" ] || wait "$squad_sleep"; kill -s KILL "$squad_sleep"; };',
   '[ "$squad_end" ] || kill -s KILL -- "-$$"',
   ') </dev/null >/dev/null 3>&- &',
   'squad_watchdog=$!; trap : USR1 USR2;',
 
-  // In the foreground, so that stdin and SIGINT are the agent's as given; by `exec`, so that no builtin of the shell can answer for a program.
-  '( exec "$@" 2>&3 3>&- );',
-  'squad_status=$?;',
+  ...agent,
 
   "trap '' HUP INT QUIT TERM USR1 USR2; exec 3>&-;",
   'kill -s USR1 "$squad_watchdog"; wait "$squad_watchdog";',
-  // In one small write: a reader takes an empty file for no record. Whatever an agent put in that place is replaced by a rename, because a pipe there would block and a link would lead elsewhere.
+  // The exit record is written in one small write, because readers treat an empty file as no record. A rename replaces
+  // anything that an agent put in its place: a pipe would block, and a link would lead elsewhere.
   'PATH=/bin:/usr/bin:$PATH; squad_file=$squad_dir/exit;',
   '[ ! -e "$squad_file" ] && [ ! -h "$squad_file" ] || squad_file=$squad_file.new;',
   'echo "$squad_status" >"$squad_file" && { [ "$squad_file" = "$squad_dir/exit" ] || mv -f "$squad_file" "$squad_dir/exit"; };',
   'exit "$squad_status"',
 ];
 
-export const SCRIPT = LINES.join(' ');
+// In the foreground, so that the agent gets stdin and SIGINT unchanged. With `exec`, so that no shell builtin
+// replaces the program.
+const AGENT = ['( exec "$@" 2>&3 3>&- );', 'squad_status=$?;'];
 
-/** Exit code of a wrapper if another one has the folder, or if it cannot write there: the agent was not run. */
+/**
+ * The agent of a fed turn reads a file that grows while the agent runs. A pipe from the hub would break when the hub
+ * ends, so `tail` copies the file into a pipe. `tail` ends with the agent. If `tail` is killed first, the agent reads
+ * the end of its input.
+ */
+const FED_AGENT = [
+  'squad_status=125;',
+  `if ( PATH=/bin:/usr/bin:$PATH; exec mkfifo -m 600 "$squad_dir/${FEED_PIPE}" 2>&3 3>&- ); then`,
+  `( PATH=/bin:/usr/bin:$PATH; exec tail -c +1 -f "$squad_dir/${INPUT}" >"$squad_dir/${FEED_PIPE}" </dev/null 3>&- ) &`,
+  `squad_feed=$!; echo "$squad_feed" >"$squad_dir/${FEED}";`,
+  // The pipe's name is deleted before the agent starts, so that no command of the agent can write to the agent's input.
+  `( exec <"$squad_dir/${FEED_PIPE}"; ( PATH=/bin:/usr/bin:$PATH; exec rm -f "$squad_dir/${FEED_PIPE}" ); exec "$@" 2>&3 3>&- );`,
+  'squad_status=$?;',
+  'kill -s KILL "$squad_feed"; wait "$squad_feed";',
+  'fi;',
+];
+
+export const SCRIPT = lines(AGENT).join(' ');
+export const FED_SCRIPT = lines(FED_AGENT).join(' ');
+
+/**
+ * Exit code of a wrapper that did not run the agent, because another wrapper has the folder or the folder is not
+ * writable.
+ */
 export const NOT_RUN = 125;
 
 export const WRAPPER_PREFIX = 'squad-turn-';
 
-/** `$0` of the wrapper: the beginning of its own messages, and its name in `ps`. */
+/** `$0` of the wrapper: the start of its own messages, and its name in `ps`. */
 export const wrapperName = (runId: string): string => `${WRAPPER_PREFIX}${runId}`;
 
 export const wrapperArguments = (
@@ -86,9 +130,10 @@ export const wrapperArguments = (
   folder: string,
   limitMs: number,
   argv: readonly string[],
+  isFed = false,
 ): string[] => [
   '-c',
-  SCRIPT,
+  isFed ? FED_SCRIPT : SCRIPT,
   wrapperName(runId),
   folder,
   String(Math.max(1, Math.ceil(limitMs / 1000))),

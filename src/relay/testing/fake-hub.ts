@@ -15,20 +15,20 @@ type Answers = 'a handshake' | 'a closed door' | 'a refusal' | 'nothing';
 
 interface HubGiven {
   answers?: Answers;
-  /** A client that has said its last word is not left. */
+  /** True if the hub keeps a connection open after the client has closed its side. */
   staysOpen?: boolean;
 }
 
-/** A hub in the test's hands: it says what the test lets it say, and can be gone at any moment. */
+/** A hub that a test controls. It sends only what the test tells it to send, and can disappear at any moment. */
 export class FakeHub {
-  /** Every line of every connection, in order, hellos included. */
+  /** Every received line of every connection, in order, including handshakes. */
   readonly heard: Heard[] = [];
   private readonly sockets: Socket[] = [];
   private readonly server = createServer({ allowHalfOpen: true }, socket => this.take(socket));
   private readonly path: string;
   private readonly answers: Answers;
   private readonly staysOpen: boolean;
-  /** Clients that have said their last word. */
+  /** Number of clients that have closed their side of the connection. */
   halfClosed = 0;
 
   private constructor(home: string, { answers = 'a handshake', staysOpen = false }: HubGiven) {
@@ -49,7 +49,7 @@ export class FakeHub {
     return this.heard.filter(({ squad }) => squad === 1).length;
   }
 
-  /** Requests it received, without handshakes. */
+  /** Requests that the hub received, without handshakes. */
   get asked(): Heard[] {
     return this.heard.filter(({ squad }) => squad === undefined);
   }
@@ -62,7 +62,9 @@ export class FakeHub {
     this.send({ jsonrpc: '2.0', id, result: { from: 'hub' } });
   }
 
-  /** With a last word it parts in order, without one it is as if killed. */
+  /**
+   * Ends the hub. With `bye` the hub announces its end. Without it the connections break as if the hub had been killed.
+   */
   async end(bye?: Omit<Bye, 'squad'>): Promise<void> {
     if (!this.server.listening) return;
     const closed = new Promise(settle => this.server.close(settle));

@@ -91,7 +91,7 @@ function readHead(file: string, busyMs: number): Head {
   const readonly = !existsSync(`${file}-journal`);
   const handle = new BetterSqlite3(file, { readonly, timeout: busyMs });
   try {
-    // One statement, so that another process that creates the database cannot interfere.
+    // Uses one statement, so that another process that creates the database cannot interfere.
     const head = handle.prepare<[], Head>(
       `select application_id as owner, (select count(*) from sqlite_schema) as tables, page_size as page
        from pragma_application_id, pragma_page_size`,
@@ -120,7 +120,9 @@ const WAL_KEPT_BYTES = 16 * 1024 * 1024;
  */
 const MAX_INLINE_RUNS = 5_000;
 
-/** Opens or creates the file and checks that it belongs to Squad and is intact. Does not create tables; see `migrate`. */
+/**
+ * Opens or creates the file and checks that it belongs to Squad and is intact. Does not create tables. See `migrate`.
+ */
 export function openSqlite(file: string, maxInline = MAX_INLINE_RUNS): Backend {
   makeFile(file);
   const found = probe(file, BUSY_TIMEOUT_MS);
@@ -149,8 +151,9 @@ function backendOn(handle: BetterSqlite3.Database, file: string, maxInline: numb
     // A cheap estimate: the number of the last row is at least the number of rows, and reading it needs no scan.
     reports: () =>
       Number(handle.prepare('select max(rowid) from runs').pluck().get() ?? 0) > maxInline ? reports : db,
+    write: work => db.transaction().execute(work),
     append: async (_trx, events) => append(events),
-    lastSequence: () => lastSequence(handle),
+    lastSequence: async () => lastSequence(handle),
     skipTo: async (_trx, seq) => {
       if (lastSequence(handle) >= seq) return;
       handle.exec(`delete from sqlite_sequence where name = 'events'`);

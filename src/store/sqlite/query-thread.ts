@@ -11,7 +11,7 @@ export interface ThreadQuery {
 
 export type ThreadRows = { id: number } & ({ rows: unknown[] } | { error: string; code: string });
 
-/** Where cores are scarce, the hub's own thread and agents that start come first. */
+/** If cores are scarce, the hub's own thread and starting agents have priority. */
 const NICENESS = 5;
 
 /** A small cache: reports read each page once, and the operating system caches the file. */
@@ -20,7 +20,7 @@ const CACHE_KIB = 4 * 1024;
 // Linux has a priority for each thread; elsewhere it would be that of the whole hub.
 if (process.platform === 'linux') setPriority(Math.max(getPriority(), NICENESS));
 
-/** The thread in which reports read the database, with a separate connection; see `ReportThread`. */
+/** The thread in which reports read the database, with a separate connection. See `ReportThread`. */
 const handle = new BetterSqlite3(workerData as string, { readonly: true, fileMustExist: true });
 handle.pragma(`cache_size = -${CACHE_KIB}`);
 const prepare = preparedOnce(handle);

@@ -18,7 +18,7 @@ import {
 
 type Row = Record<string, unknown>;
 
-/** These throw for an unreadable row. */
+/** Checks of rows, by table. They throw for an unreadable row. */
 const CHECKS: { [Table in keyof Tables]?: (row: never) => unknown } = {
   squads: (row: Parameters<typeof rowToSquad>[0]) => Squad.parse(rowToSquad(row)),
   runs: (row: Parameters<typeof rowToRun>[0]) => Run.parse(rowToRun(row)),
@@ -32,7 +32,7 @@ const CHECKS: { [Table in keyof Tables]?: (row: never) => unknown } = {
   tool_pins: rowToPin,
 };
 
-/** Not copied: triggers fill these tables as runs are copied. */
+/** Tables that are not copied, because triggers fill them while runs are copied. */
 const COUNTED: readonly string[] = ['run_counts', 'spending'] satisfies (keyof Tables)[];
 
 /** Copies every readable row of a damaged database into a new, migrated one. Never writes to the damaged one. */
@@ -60,7 +60,7 @@ function openDamaged(file: string): BetterSqlite3.Database | undefined {
   try {
     return new BetterSqlite3(file, { readonly: true, fileMustExist: true });
   } catch {
-    return undefined; // nothing is readable
+    return undefined; // nothing in the table is readable
   }
 }
 
@@ -78,7 +78,7 @@ function copyTable(source: BetterSqlite3.Database, target: BetterSqlite3.Databas
       try {
         check?.(row);
       } catch {
-        return; // restored from the run folder later, if the folder has a record
+        return; // the row is restored later from the run's folder, if the folder has a record
       }
       insert.run(shared.map(name => row[name]));
     });
@@ -116,7 +116,7 @@ function sharedColumns(
     const theirs = new Set(names(source, query));
     return names(target, query).filter(name => theirs.has(name));
   } catch {
-    return []; // not even the schema is readable
+    return []; // not even the schema of the database is readable
   }
 }
 

@@ -22,7 +22,7 @@ function searchTerms(query: string): string[] {
 }
 
 const MAX_KEYS = 8;
-/** Limits of one index. */
+/** Limits of one search index. */
 const MAX_DOCUMENTS = 20_000;
 const MAX_LENGTH = 8 * 1024 * 1024;
 const MAX_DOCUMENT_LENGTH = 256 * 1024;

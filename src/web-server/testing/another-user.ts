@@ -9,7 +9,7 @@ const socket = require('node:net').connect(Number(host.split(':').at(-1)), '127.
 socket.pipe(process.stdout);
 `;
 
-/** The answer that a program of this user gets when it shows the key at this host. */
+/** Returns the answer that a program of another user gets when it sends the key to this host. */
 export async function showAs(uid: number, host: string, key: string): Promise<string> {
   const child = spawn(process.execPath, ['-e', PROGRAM, host, key], {
     ...{ uid, gid: uid, cwd: '/', env: {} },

@@ -49,7 +49,7 @@ export class WebFixture {
   open = 0;
   now = 1_000_000;
   isOwnPeer: boolean | null = null;
-  /** Callers by token; the user's is always known. */
+  /** Callers by token. The user's token is always known. */
   readonly callers = new Map<string, Caller>();
   store!: Awaited<ReturnType<typeof openStore>>;
   files = createRunFiles<RunId>({ runsDir: join(this.folder, 'runs'), chatsDir: join(this.folder, 'chats') });
@@ -78,7 +78,7 @@ export class WebFixture {
     return this.server.hosts.web;
   }
 
-  /** For one browser, at the web UI or another host. */
+  /** Creates a key for one browser, for the web UI or another host. */
   key(host = this.webHost): string {
     return this.webServer.key(host);
   }
@@ -149,7 +149,7 @@ export class WebFixture {
   }
 
   private async serve({ operations = [], times, files = {}, maxBodyBytes = 1024 }: WebFixtureOptions) {
-    this.store = await openStore({ file: join(this.folder, 'squad.db'), version: '1' });
+    this.store = await openStore({ database: join(this.folder, 'squad.db'), version: '1' });
     for (const [name, content] of Object.entries(files)) {
       mkdirSync(join(this.folder, 'web', name, '..'), { recursive: true });
       writeFileSync(join(this.folder, 'web', name), content);

@@ -48,7 +48,7 @@ const isQuestion = (method: string): method is keyof typeof QUESTIONS => Object.
 /** How long a client waits for the result of one tool call. */
 interface ClientTimeouts {
   name: RegExp;
-  /** Null: no limit as long as progress arrives. */
+  /** Time limit of a call that reports progress. Null if there is no limit as long as progress arrives. */
   withProgress: number | null;
   silent: number;
   silentHttp?: number;
@@ -77,13 +77,13 @@ export interface Waiter {
   /** The name that the client reports. */
   clientName: string | null;
   transport: 'stream' | 'http';
-  /** Whether the client asked for progress; otherwise it gets no heartbeats. */
+  /** Whether the client asked for progress. Otherwise it gets no heartbeats. */
   wantsProgress: boolean;
   /** `MCP_TOOL_TIMEOUT` in the client's environment: a hard limit in milliseconds, set by the user. */
   toolTimeout?: string;
 }
 
-/** Milliseconds within which a call must be answered; null if heartbeats are enough to keep it open. */
+/** Milliseconds within which a call must be answered. Null if heartbeats are enough to keep it open. */
 export function waitCeilingMs(waiter: Waiter): number | null {
   const chosen = Number(waiter.toolTimeout);
   if (waiter.toolTimeout?.trim() && Number.isFinite(chosen) && chosen > 0) return Math.floor(chosen * 0.9);

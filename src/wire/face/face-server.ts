@@ -256,7 +256,7 @@ export class FaceServer extends Server {
     return this.watched.size > 0 || this.#hasLevel;
   }
 
-  /** Without a context the client is known from the handshake, which modern clients do not have. */
+  /** The client of a request. Without a context it is known from the handshake, which modern clients do not have. */
   peer(ctx?: ServerContext): Peer {
     const envelope: Envelope = ctx?.mcpReq.envelope ?? {};
     const info = envelope[CLIENT_INFO_META_KEY] ?? this.getClientVersion();
@@ -302,7 +302,7 @@ export class FaceServer extends Server {
         progress: reporter.report,
         log: ({ level, data, logger }) => {
           if (level === 'debug' && this.era === 'legacy' && !this.#hasLevel) return;
-          void ctx.mcpReq.log(level, data, logger).catch(() => {}); // the client is gone
+          void ctx.mcpReq.log(level, data, logger).catch(() => {}); // the client has disconnected
         },
         audience: this.audience,
         raw: ctx,

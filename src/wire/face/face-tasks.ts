@@ -60,7 +60,7 @@ function legacyTask(task: TaskState) {
   };
 }
 
-/** In this revision a tool call with `isError` is a failed task. */
+/** Status of a task in the older revision, in which a tool call with `isError` is a failed task. */
 function legacyStatus(task: TaskState): TaskState['status'] {
   return task.status === 'completed' && renderedResult(task.result).isError ? 'failed' : task.status;
 }
@@ -107,7 +107,7 @@ function serveModernTasks(server: FaceServer, tasks: NonNullable<Face['tasks']>)
       // The SDK removes the answers from the params for every method.
       const responses = ctx.mcpReq.inputResponses;
       if (responses === undefined) throw invalidParams('Invalid params for tasks/update: no inputResponses');
-      // A face that asks no questions ignores answers.
+      // Answers are ignored if the face asks no questions.
       const known = tasks.answer
         ? await tasks.answer(taskId, responses, call)
         : (await tasks.get(taskId, call)) !== null;
@@ -167,10 +167,10 @@ interface TaskFacts {
   id: string;
   /** One line about the progress of the task, for the user and the model. */
   statusMessage?: string;
-  /** Milliseconds since 1970, like `lastUpdatedAt`. */
+  /** Creation time in milliseconds since 1970. `lastUpdatedAt` uses the same unit. */
   createdAt: number;
   lastUpdatedAt: number;
-  /** How long after its creation the task can be queried; null: without limit. */
+  /** How long after its creation the task can be queried. Null means without limit. */
   ttlMs: number | null;
   pollIntervalMs?: number;
 }

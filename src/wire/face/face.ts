@@ -36,7 +36,7 @@ export interface Peer {
 export interface Call extends Peer {
   /** Aborts when the client cancels, disconnects or closes its input. */
   signal: AbortSignal;
-  /** Whether the client asked for progress; otherwise `progress` sends nothing. */
+  /** Whether the client asked for progress. Otherwise `progress` sends nothing. */
   wantsProgress: boolean;
   /** Whether this request may be answered with an MCP task. Clients declare that in each request. */
   acceptsTasks: boolean;
@@ -64,7 +64,7 @@ export interface ToolDef {
   inputSchema: JsonObjectSchema;
   outputSchema?: JsonObjectSchema;
   annotations?: ToolAnnotations;
-  /** Only sent to clients of revision 2025-11-25. */
+  /** Only clients of revision 2025-11-25 get this field. */
   execution?: { taskSupport: 'optional' };
 }
 
@@ -102,7 +102,7 @@ export interface Face {
     templates?(peer: Peer): Promise<ResourceTemplateType[]>;
     read(uri: string, call: Call): Promise<ReadResourceResult | InputRequiredResult | null>;
     mayChange?: boolean;
-    /** True: clients may subscribe to updates of one resource. */
+    /** True if clients may subscribe to updates of one resource. */
     watchable?: boolean;
   };
   prompts?: {
@@ -126,16 +126,19 @@ export interface Face {
     wait(taskId: string, call: Call): Promise<TaskState | null>;
     /**
      * Resolves when the cancel request is accepted, which may be before the work stops. An ended task is no error.
-     * False: no such task.
+     * False if there is no such task.
      */
     cancel(taskId: string, call: Call): Promise<boolean>;
-    /** Answers to the questions of `input_required`, unchecked. Unknown keys are ignored. False: no such task. */
+    /**
+     * Answers to the questions of `input_required`, unchecked. Unknown keys are ignored. False if there is no such
+     * task.
+     */
     answer?(taskId: string, responses: Record<string, unknown>, call: Call): Promise<boolean>;
   };
   complete?(params: CompleteRequestParams, peer: Peer): Promise<{ values: string[]; total?: number }>;
   /** Called when the client's roots have changed. */
   rootsChanged?(): void;
-  /** True: log messages may be sent; see `Audience.log`. */
+  /** True if log messages may be sent, see `Audience.log`. */
   logging?: boolean;
   /** Checks the `requestState` that the client sent back between two rounds of one call. */
   requestState?: ServerOptions['requestState'];
@@ -144,7 +147,7 @@ export interface Face {
 export interface Forwarded {
   /** Called for every tool call before anything else, so it must be fast. */
   takes(name: string): boolean;
-  /** Returns the result to send; null: there is no such tool. Anything thrown becomes a protocol error. */
+  /** Returns the result to send. Null if there is no such tool. Anything thrown becomes a protocol error. */
   call(
     name: string,
     params: Record<string, unknown>,

@@ -14,7 +14,7 @@ export interface Access {
   cutOff: AbortSignal;
   /** Serves the owner's modern requests, so that these and the listening streams can be notified and ended together. */
   modern: McpHttpHandler;
-  /** Requests of the owner that are answered without the SDK. */
+  /** Requests of this owner that are answered without the SDK. */
   calls: Set<HttpCall>;
 }
 
@@ -43,7 +43,7 @@ export class Accesses {
     return access;
   }
 
-  /** Audience of one owner's clients, or of all clients. */
+  /** Notification targets: the clients of one owner, or of all owners. */
   *audiences(owner?: string): Iterable<Audience> {
     for (const [name, access] of this.#byOwner) {
       if (owner !== undefined && name !== owner) continue;

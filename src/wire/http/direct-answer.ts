@@ -156,7 +156,7 @@ export interface PlainRequest {
   era: Era;
   id: RequestId;
   method: 'tools/call' | 'tools/list';
-  /** Name of the tool; empty for a list. */
+  /** Name of the tool. Empty for a list. */
   name: string;
   /** Params without the parts of `_meta` that are meant for Squad alone. */
   params: Record<string, unknown>;

@@ -63,7 +63,7 @@ const tooLarge = (maxBytes: number): Refused => ({
 
 function readBytes(req: IncomingMessage, maxBytes: number): Promise<Buffer | 'too many' | null> {
   if (Number(req.headers['content-length']) > maxBytes) return Promise.resolve('too many');
-  // Checked first, because a destroyed request emits no further events.
+  // A destroyed request emits no further events.
   if (req.destroyed) return Promise.resolve(null);
   return new Promise(settle => {
     const chunks: Buffer[] = [];
@@ -84,7 +84,7 @@ function readBytes(req: IncomingMessage, maxBytes: number): Promise<Buffer | 'to
 /** Some tools begin every text with a byte order mark. */
 const withoutMark = (text: string) => (text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
 
-/** Whether a client waits for the answer; for a listening stream none does. */
+/** Whether a client waits for the answer. No client waits for that of a listening stream. */
 export function awaitsAnswer(body: unknown): boolean {
   return Array.isArray(body) ? body.some(isAwaited) : isAwaited(body);
 }

@@ -4,14 +4,17 @@ import { type DirectAnswer, type DirectCall, errorAnswer, type PlainRequest } fr
 
 interface HttpCallOptions {
   request: PlainRequest;
-  /** Legacy session of the request; null if it has none. */
+  /** Legacy session of the request. Null if it has none. */
   sessionId: string | null;
   answer: HttpAnswer;
   /** Called once, when no more can be sent. */
   onOver(): void;
 }
 
-/** One HTTP request that is answered without the SDK. It can end early in three ways. */
+/**
+ * An HTTP request that is answered without the SDK. It ends early if its owner loses access, or if the client cancels
+ * or disconnects.
+ */
 export class HttpCall {
   readonly #options: HttpCallOptions;
   readonly #stop = new AbortController();
@@ -23,7 +26,7 @@ export class HttpCall {
       options.answer.leave();
       options.onOver();
     });
-    // The client disconnected during the response.
+    // The client may disconnect during the response.
     res.on('error', () => {});
   }
 
@@ -37,7 +40,7 @@ export class HttpCall {
     return own === sessionId && (id === undefined || id === request.id);
   }
 
-  /** The owner has lost access, so the request is answered with that error. */
+  /** Ends the call because its owner has lost access. The request is answered with the reason. */
   cutOff(reason: Error): void {
     const { answer, request } = this.#options;
     answer.end(errorAnswer(request, reason));
@@ -104,7 +107,7 @@ export class HttpAnswer {
     this.#res.end(text);
   }
 
-  /** Ends without an answer. */
+  /** Ends the call without an answer. */
   drop(): void {
     if (this.isOver) return;
     this.leave();
@@ -113,7 +116,7 @@ export class HttpAnswer {
     this.#res.end();
   }
 
-  /** Discards everything from now on. */
+  /** Discards everything that is sent to this call from now on. */
   leave(): void {
     this.isOver = true;
     clearTimeout(this.#timer);

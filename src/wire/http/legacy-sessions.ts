@@ -14,7 +14,7 @@ import { refusal } from './http-body.ts';
 const OPENING = new TextEncoder().encode(': open\n\n');
 
 /**
- * Wraps the response so that it ends as soon as the client leaves; otherwise the session would believe that its stream
+ * Wraps the response so that it ends as soon as the client leaves. Otherwise the session would believe that its stream
  * is still being read.
  */
 function watchedResponse(response: Response, signal: AbortSignal, onDone: () => void): Response {
@@ -33,8 +33,8 @@ function watchedResponse(response: Response, signal: AbortSignal, onDone: () => 
 }
 
 /**
- * Maximum length of the handshake in a session id, because of header limits. A longer handshake is left out of the id;
- * then the next hub does not know the client's name.
+ * Maximum length of the handshake in a session id, because of header limits. A longer handshake is left out of the id.
+ * Then the next hub does not know the client's name.
  */
 const MAX_HANDSHAKE = 1_500;
 const ID = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:\.([\w-]+))?$/;
@@ -52,7 +52,7 @@ function newSessionId({ params }: InitializeRequest): string {
   return handshake.length > MAX_HANDSHAKE ? id : `${id}.${Buffer.from(handshake).toString('base64url')}`;
 }
 
-/** Null: the id was not made by a hub of ours. */
+/** Parses a session id. Null if no hub of Squad created it. */
 function readSessionId(id: string): { uuid: string; handshake: InitializeRequest } | null {
   const [, uuid, kept] = ID.exec(id) ?? [];
   if (uuid === undefined) return null;
@@ -79,7 +79,7 @@ interface LegacySessionOptions {
 interface Session {
   transport: WebStandardStreamableHTTPServerTransport;
   server: FaceServer;
-  /** A session only serves the owner that opened it. */
+  /** Owner of the session. A session serves only the owner that opened it. */
   access: Access;
   /** Number of requests and open streams; a session in use is never closed for being idle. */
   active: number;
@@ -95,7 +95,7 @@ const MAX_ENDED = 10_000;
  */
 export class LegacySessions {
   readonly #options: LegacySessionOptions;
-  /** Ordered by last use, oldest first. */
+  /** Sessions ordered by last use, oldest first. */
   readonly #sessions = new Map<string, Session>();
   readonly #reopening = new Map<string, Promise<void>>();
   /**
@@ -116,7 +116,7 @@ export class LegacySessions {
     return this.#of(access).map(([, session]) => session.server);
   }
 
-  /** The owner's session with this id, marked as in use until `leave`; null if there is none. */
+  /** The owner's session with this id, marked as in use until `leave`. Null if there is none. */
   enter(id: string, access: Access): { server: FaceServer; leave(): void } | null {
     const session = this.#find(id, access);
     return session && { server: session.server, leave: this.#use(id, session) };
@@ -211,7 +211,7 @@ export class LegacySessions {
     }
   }
 
-  /** Returns a function that ends this use. */
+  /** Marks a session as used. Returns a function that ends this use. */
   #use(id: string, session: Session): () => void {
     this.#sessions.delete(id);
     this.#sessions.set(id, session);

@@ -42,7 +42,7 @@ export class DirectHttp {
     this.#options = options;
   }
 
-  /** False: the request is left to the SDK, and nothing was done. */
+  /** Serves a request. Returns false if the request is left to the SDK and nothing was done. */
   serve({ req, res, access, body, modernFace }: Asked): boolean {
     const request = plainRequest(body);
     const accepts = acceptedBy(req);
@@ -136,7 +136,7 @@ async function* frames(answer: Promise<Response>): AsyncGenerator<Uint8Array> {
 }
 
 export interface HttpOptions {
-  /** Builds the face for this request; in the legacy era called once, when the session opens. */
+  /** Builds the face for this request. For a legacy client it is called once, when the session opens. */
   build(request: IncomingMessage, info: { era: Era }): Face;
   /** Owner of the request. A legacy session serves only its owner, and `endSessions` ends everything of one owner. */
   owner?(request: IncomingMessage): string;
@@ -285,7 +285,7 @@ export function createHttpHandler(options: HttpOptions): HttpHandler {
 /** Loaded on first use: it needs Node's `fetch` and HTTP/2, and many hubs never have an HTTP client. */
 const loadAdapter = once(() => import('@modelcontextprotocol/node'));
 
-/** Created at the first call. */
+/** Calls `make` at the first use and keeps its value. */
 function once<T>(make: () => T): () => T {
   let made: { it: T } | null = null;
   return () => {

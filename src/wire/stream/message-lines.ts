@@ -143,7 +143,7 @@ export class LineWriter {
         this.#output.destroy();
         resolve();
       };
-      // Has a timeout: a reader that has stopped reading would block for ever.
+      // Without the timeout, a reader that has stopped reading would block forever.
       const timer = setTimeout(finish, FLUSH_MS).unref();
       if (this.#output.destroyed) finish();
       else this.#output.end(finish);

@@ -49,7 +49,7 @@ export interface StreamOptions {
   output: Writable;
   build(info: { era: Era }): Face;
   maxLineBytes?: number;
-  /** Timeout for calls to finish after the client has ended its input; then the connection closes. */
+  /** Timeout for calls to finish after the client has ended its input. Then the connection closes. */
   drainMs?: number;
   /** Keeps the connection open after the last answer until this resolves, within the same timeout. */
   untilGone?(): Promise<void>;
@@ -71,7 +71,10 @@ export interface StreamConnection extends Audience {
 const DEFAULT_MAX_LINE_BYTES = 32 * 1024 * 1024;
 const DEFAULT_DRAIN_MS = 1000;
 
-/** Serves one client over a pair of streams, in the era that its first message shows. */
+/**
+ * Serves one client over a pair of streams. The first message shows whether the client uses the legacy or the modern
+ * protocol.
+ */
 export function serveStream(options: StreamOptions): StreamConnection {
   const ended = new AbortController();
   let current: FaceServer | null = null;

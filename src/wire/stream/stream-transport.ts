@@ -23,9 +23,9 @@ export interface StreamTransportOptions {
    */
   onAnswered(): Promise<void>;
   onInFlight(count: number): void;
-  /** Returns a function that answers a request without `onmessage`; null if the request goes to `onmessage`. */
+  /** Returns a function that answers a request without `onmessage`. Null if the request goes to `onmessage`. */
   direct(request: PlainRequest): ((call: DirectCall) => Promise<DirectAnswer>) | null;
-  /** Returns the refusal of a message; null if the message is accepted. */
+  /** Returns the refusal of a message. Null if the message is accepted. */
   refuse(message: JSONRPCMessage): Refusal | null;
 }
 
@@ -128,7 +128,7 @@ export class StreamTransport implements Transport {
       return;
     }
     const { message } = reading;
-    // Not counted: a subscription stays unanswered as long as it lasts, and nobody waits for it.
+    // A subscription is not counted, because it stays unanswered as long as it lasts, and nobody waits for it.
     if ('method' in message && 'id' in message && message.method !== 'subscriptions/listen') {
       this.#asked(message.id);
     }
@@ -193,7 +193,9 @@ export class StreamTransport implements Transport {
     if (this.#state === 'draining' && this.inFlight === 0) void this.#depart();
   }
 
-  /** Not closed yet: the client may have closed only its sending half, and still be reading. */
+  /**
+   * The connection is not closed yet, because the client may have closed only its sending half and still be reading.
+   */
   #drain(): void {
     if (this.#state !== 'open') return;
     this.#state = 'draining';

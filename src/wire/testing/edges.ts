@@ -6,9 +6,9 @@ import { until } from './until.ts';
 export type EdgeName = 'HTTP' | 'a socket';
 export type Message = Record<string, unknown> & { id?: unknown };
 
-/** One client at one edge, in the words of the wire. */
+/** A client of one protocol version over one transport, without an SDK. */
 export interface Edge {
-  /** Sends a request as a client of the era would, and gives every message up to its answer, as text. */
+  /** Sends a request as a client of that protocol version would. Returns all messages up to the answer, as text. */
   ask(method: string, params: Record<string, unknown>, id: number | string): Promise<string[]>;
   close(): Promise<void>;
 }
@@ -21,7 +21,7 @@ export const ENVELOPE = {
   'io.modelcontextprotocol/clientCapabilities': {},
 };
 
-/** A message of the era: modern ones say in each who they are. */
+/** Builds a message of a protocol version. Modern messages contain the client's identity in `_meta`. */
 export function message(era: Era, method: string, params: Record<string, unknown>, id?: number | string) {
   const { _meta, ...others } = params as { _meta?: object };
   const meta = era === 'modern' ? { ...ENVELOPE, ..._meta } : _meta;
@@ -59,7 +59,7 @@ async function overHttp(era: Era, face: Face): Promise<Edge> {
   };
 }
 
-/** The messages of an answer, in one piece or as a stream. */
+/** Returns the messages of an HTTP response, which is one JSON body or an event stream. */
 export async function messagesOf(response: Response): Promise<string[]> {
   const text = await response.text();
   if (response.headers.get('content-type')?.startsWith('application/json')) return [text];

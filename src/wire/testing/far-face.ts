@@ -7,15 +7,18 @@ type Behaviour = (params: Params, call: ForwardedCall) => Promise<Record<string,
 
 export interface FarFace {
   face: Face;
-  /** The params of every call that was handed on past the SDK, in the order they came. */
+  /** Params of all calls that were forwarded without the SDK, in order. */
   past: Params[];
-  /** Calls of `far__hold`, oldest first; unless it `isDeaf`, one ends with its signal. */
+  /** Open calls of `far__hold`, oldest first. A call ends when its signal aborts, unless it has `isDeaf`. */
   held: { params: Params; call: ForwardedCall; release(): void }[];
-  /** The `key` of every held call whose signal aborted. */
+  /** The `key` of every open call whose signal aborted. */
   aborted: unknown[];
 }
 
-/** Tools of another server, one for each way in which a call can end; known to the SDK's path only, or to both. */
+/**
+ * A face with tools of another server, one for each way in which a call can end. With `direct` they can also be called
+ * without the SDK.
+ */
 export function farFace({ direct }: { direct: boolean }): FarFace {
   const past: Params[] = [];
   const held: FarFace['held'] = [];

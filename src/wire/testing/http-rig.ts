@@ -7,13 +7,13 @@ import { createHttpHandler, type HttpHandler, type HttpOptions } from '../http/s
 export interface HttpRig {
   handler: HttpHandler;
   url: URL;
-  /** A real SDK client of that era, connected. */
+  /** Connects a real SDK client of that protocol version. */
   client(era: Era, headers?: Record<string, string>, capabilities?: ClientCapabilities): Promise<Client>;
   post(body: string, headers?: Record<string, string>): Promise<Response>;
   close(): Promise<void>;
 }
 
-/** A real HTTP server on loopback with our handler behind it. */
+/** A real HTTP server on loopback with Squad's handler. */
 export async function httpRig(options: HttpOptions): Promise<HttpRig> {
   const clients: Client[] = [];
   const handler = createHttpHandler(options);

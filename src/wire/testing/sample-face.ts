@@ -5,13 +5,13 @@ const anything: ToolDef['inputSchema'] = { type: 'object', properties: {} };
 
 export interface SampleFace {
   face: Face;
-  /** Calls of `hold` under way, oldest first; each waits for `release` or its signal. */
+  /** Open calls of `hold`, oldest first. Each waits for `release` or its signal. */
   held: { call: Call; release(): void }[];
-  /** How each `hold` ended. */
+  /** How each call of `hold` ended. */
   ended: ('released' | 'aborted')[];
 }
 
-/** A face with one tool for each behaviour the wire must carry. */
+/** A face with one tool for each behaviour that the protocol layer must support. */
 export function sampleFace(): SampleFace {
   const held: SampleFace['held'] = [];
   const ended: SampleFace['ended'] = [];
@@ -28,7 +28,7 @@ export function sampleFace(): SampleFace {
       await call.progress('one');
       await call.progress('far', 10, 20);
       await call.progress('back', 3, 20);
-      // Nobody waits for this one: it must still come before the result.
+      // The tool does not wait for this notification, but it must arrive before the result.
       void call.progress('last', 20, 20);
       setImmediate(() => void call.progress('too late'));
       return { structured: { asked: call.wantsProgress } };

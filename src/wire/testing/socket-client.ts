@@ -15,9 +15,9 @@ type ServeOptions = Omit<StreamOptions, 'input' | 'output'>;
 
 export interface SocketRig {
   connections: StreamConnection[];
-  /** A real SDK client of that era, connected. */
+  /** Connects a real SDK client of that protocol version. */
   client(era: Era, capabilities?: ClientCapabilities): Promise<Client>;
-  /** The bare socket and every line the server wrote, parsed and as it came. */
+  /** Opens a plain socket and collects every line of the server, parsed and as text. */
   raw(): Promise<{ socket: Socket; lines: WireLine[]; texts: string[] }>;
   close(): Promise<void>;
 }
@@ -30,7 +30,7 @@ export interface WireLine {
   error?: { code: number; message: string; data?: { code?: string } };
 }
 
-/** A real TCP pair: one end served by `serveStream`, the other in the test's hands. */
+/** A real TCP connection. `serveStream` serves one end, and the test uses the other. */
 export async function socketRig(options: ServeOptions): Promise<SocketRig> {
   const connections: StreamConnection[] = [];
   const sockets: Socket[] = [];

@@ -15,7 +15,10 @@ export const task = (id: string): TaskState => ({
   pollIntervalMs: 3000,
 });
 
-/** `run` goes on as a task where it may; `stubborn` always does, which no face should. */
+/**
+ * A face with two tools. `run` becomes a task if the client allows it. `stubborn` always becomes a task, which no face
+ * should do.
+ */
 export function taskFace(table: TaskTable): Face {
   return {
     info: { name: 'tasks', version: '0' },

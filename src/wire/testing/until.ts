@@ -1,4 +1,4 @@
-/** Waits for a condition by asking again and again, and gives up loudly. */
+/** Checks a condition repeatedly until it holds. Throws after a deadline. */
 export async function until(condition: () => boolean, what: string, limitMs = 10_000): Promise<void> {
   const deadline = Date.now() + limitMs;
   while (!condition()) {

@@ -11,7 +11,7 @@ const STABLE_MS = 30_000;
 const KINDS = ['tools', 'prompts', 'resources'] as const;
 
 /**
- * Keeps a stream of changes open until `signal` aborts. `open` settles when the stream has ended; false means that the
+ * Keeps a stream of changes open until `signal` aborts. `open` settles when the stream has ended. False means that the
  * server offers none. Changes may have been missed between two streams, so after a gap each list counts as changed.
  */
 export async function reconnectStream(
@@ -46,7 +46,7 @@ export function notifyAllListsChanged(capabilities: Json, events: LinkEvents): v
   for (const kind of changing(capabilities)) events.onNotification(`notifications/${kind}/list_changed`, {});
 }
 
-/** The modern way: one request that stays open and subscribes to everything that the server offers. */
+/** Subscribes as modern clients do, with one request that stays open, to everything that the server offers. */
 export async function subscribe(
   mux: Multiplexer,
   capabilities: Json,

@@ -113,7 +113,7 @@ describe('silence', () => {
     const result = await link.request(
       'tools/call',
       {},
-      { timeoutMs: 700, onProgress: ({ progress }) => seen.push(progress) },
+      { timeoutMs: 2_000, onProgress: ({ progress }) => seen.push(progress) },
     );
     expect(result).toEqual(said('slow'));
     expect(seen).toHaveLength(10);

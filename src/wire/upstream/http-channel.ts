@@ -131,7 +131,7 @@ export class HttpChannel implements Channel {
     open?.leave.abort();
   }
 
-  /** Opens the stream for unsolicited messages of a legacy server. False: the server offers none. */
+  /** Opens the stream for unsolicited messages of a legacy server. False if the server offers none. */
   async listen(position: StreamPosition): Promise<boolean> {
     const answer = await this.#get(position, this.#options.over).catch(error => {
       this.#endIfGone(error);
@@ -183,7 +183,7 @@ export class HttpChannel implements Channel {
         position,
         isDone,
         onMessage,
-        // Events of a subscription are not answers.
+        // Events of a subscription do not count as answers.
         excess: message.method === 'subscriptions/listen' ? tooLarge : answerTooLarge,
       });
       // A legacy server may end a stream with event ids early. The client then asks for the rest.
@@ -206,7 +206,7 @@ export class HttpChannel implements Channel {
     return this.#options.session.ask('GET', { headers, signal });
   }
 
-  /** A JSON-RPC error may come with any HTTP status; then it is the server's own answer. */
+  /** A JSON-RPC error may come with any HTTP status. Then it is the server's own answer. */
   async #takeRefusal(answer: Answer, id: number | null): Promise<void> {
     const { mux } = this.#options;
     const text = await readText(answer.body, MAX_REFUSAL_BYTES);
@@ -223,7 +223,7 @@ export class HttpChannel implements Channel {
     return this.#faultOf(answer, null, 0);
   }
 
-  /** Also ends the link if the server has ended the session. */
+  /** Converts a failed response to a fault. Also ends the link if the server has ended the session. */
   #faultOf({ status, headers }: Answer, answeredId: unknown, id: number | null): StatusFault {
     const { session } = this.#options;
     if (status === 404 && session.sessionId !== null && (id === null || answeredId !== id))

@@ -106,7 +106,7 @@ async function handshakeOrRefusal(mux: Multiplexer, options: LinkOptions): Promi
   });
 }
 
-/** Sent so that the server can free the session. */
+/** Tells the server that it can free the session. */
 async function endSession(session: HttpSession): Promise<void> {
   if (session.sessionId === null) return;
   await session

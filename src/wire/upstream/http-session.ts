@@ -124,7 +124,8 @@ function send({ url, body, lookup, agent, method, headers, signal }: Exchange): 
   const request = url.protocol === 'https:' ? secureRequest : plainRequest;
   return new Promise((resolve, reject) => {
     const sent = request(url, { method, headers, agent, lookup });
-    // Not aborted with the `signal` option: its error could be emitted when no listener is left.
+    // The request is destroyed instead of aborted with the `signal` option, whose error could be emitted when no
+    // listener is left.
     const leave = () => sent.destroy();
     signal.addEventListener('abort', leave, { once: true });
     sent.once('close', () => signal.removeEventListener('abort', leave));
@@ -209,7 +210,7 @@ export interface HttpTarget {
   lookup?: LookupFunction;
 }
 
-/** Headers that Squad sets; a configuration cannot. */
+/** Headers that only Squad sets, never a configuration. */
 const OURS =
   /^(host|content-(length|type|encoding)|transfer-encoding|connection|upgrade|te|accept|accept-encoding|expect|last-event-id|mcp-.*)$/i;
 /** Higher than the limit of calls in flight, so that a stream of changes never waits for a call. */
@@ -219,7 +220,7 @@ const IDLE_MS = 4000;
 
 /** Connections, headers and session for one server over HTTP. */
 export class HttpSession {
-  /** Session id from the answer to `initialize`; null before that, and for servers without sessions. */
+  /** Session id from the answer to `initialize`. Null before that, and for servers without sessions. */
   sessionId: string | null = null;
   protocolVersion: string | null = null;
   readonly url: URL;

@@ -51,9 +51,9 @@ export type FaultKind =
   | 'transport'
   /** The server has ended our session. The server works and accepts a new session. */
   | 'session'
-  /** No answer in time. */
+  /** The server did not answer in time. */
   | 'timeout'
-  /** The process ended. */
+  /** The process of the server ended. */
   | 'exit'
   /** The server cannot be started or reached. */
   | 'start'
@@ -69,7 +69,7 @@ export class UpstreamFault extends Error {
   readonly kind: FaultKind;
   /** The server's error as it sent it, if `kind` is `answer`. */
   readonly error: { code: number; message: string; data?: unknown } | null;
-  /** Delay that the server asked for. */
+  /** Delay before a retry that the server asked for. */
   readonly retryAfterMs: number | null;
 
   constructor(
@@ -185,7 +185,7 @@ export async function handshakeLegacy(mux: Multiplexer, options: LinkOptions): P
   };
 }
 
-/** Sends `server/discover`. After it, every request names the client. */
+/** Sends `server/discover`. After this handshake, every request names the client. */
 export async function handshakeModern(mux: Multiplexer, options: LinkOptions): Promise<UpstreamHandshake> {
   const { clientInfo, startTimeoutMs: timeoutMs, signal } = options;
   mux.envelope = {

@@ -11,11 +11,11 @@ import {
   withMeta,
 } from './link.ts';
 
-/** A request that waits for its answer. */
+/** A request that waits for its response. */
 interface Pending {
   resolve(result: Json): void;
   reject(fault: UpstreamFault): void;
-  /** Undefined: the request waits as long as the link lasts. */
+  /** Timer of the request. Undefined if the request waits as long as the link lasts. */
   timer: NodeJS.Timeout | undefined;
   timeoutMs: number;
   ceilingAt: number;
@@ -68,7 +68,7 @@ class ServerRequests {
     this.#send = send;
   }
 
-  /** Called when the server sends a request that needs an answer. */
+  /** Whether a request of the server still needs an answer. */
   get isOpen(): boolean {
     return this.#open.size > 0;
   }
@@ -115,7 +115,7 @@ class ServerRequests {
     }
   }
 
-  /** Refused without asking the client, so the request counts as a stray message. */
+  /** Refuses a request of a server without asking the client, and counts the request as a stray message. */
   #refuseStray(id: string | number, code: number, message: string): void {
     this.#events.onStray();
     this.#refuse(id, code, message);
@@ -286,7 +286,7 @@ export class Multiplexer {
   #takeNotification(method: string, params: Json): void {
     if (method === 'notifications/progress') this.#takeProgress(params);
     else if (method === 'notifications/cancelled') this.#takeCancel(params.requestId);
-    // This message only confirms that the stream is open.
+    // This notification only confirms that the stream is open.
     else if (method !== 'notifications/subscriptions/acknowledged')
       this.#events.onNotification(method, params);
   }

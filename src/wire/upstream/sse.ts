@@ -13,7 +13,7 @@ import { type Channel, cancelNotice, type Json, type LinkEvents, UpstreamFault }
 import type { Multiplexer } from './multiplexer.ts';
 
 export interface SseEvent {
-  /** Default: `message`. */
+  /** Type of the event (default: `message`). */
   type: string;
   data: string;
 }
@@ -50,7 +50,7 @@ export class SseParser {
   push(chunk: Buffer): void {
     if (chunk.length === 0) return;
     let from = this.#afterCr && chunk[0] === LF ? 1 : 0;
-    // Positions of the next CR and LF. Each is searched again only after it was passed; otherwise a chunk full of one
+    // Positions of the next CR and LF. Each is searched again only after it was passed. Otherwise a chunk full of one
     // would be searched for the other every time.
     let lf = chunk.indexOf(LF, from);
     let cr = chunk.indexOf(CR, from);
@@ -118,7 +118,7 @@ export interface HttpChannelOptions {
   mux: Multiplexer;
   events: LinkEvents;
   maxFrameBytes: number;
-  /** Aborts when the link ends. */
+  /** Aborted when the link ends. */
   over: AbortSignal;
 }
 
@@ -173,7 +173,7 @@ async function post(session: HttpSession, url: URL, message: Json, signal: Abort
   if (answer.status < 200 || answer.status > 299) throw new StatusFault(answer.status, answer.headers);
 }
 
-/** Reads the stream to its end; then the link ends. */
+/** Reads the stream to its end. Then the link ends. */
 function endpointOf(options: HttpChannelOptions, body: NodeJS.ReadableStream): Promise<URL> {
   const { mux, session, events, maxFrameBytes } = options;
   return new Promise((resolve, reject) => {

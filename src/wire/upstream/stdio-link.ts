@@ -27,7 +27,7 @@ interface ServiceEnd {
 interface StdioLinkOptions extends LinkOptions {
   stdout: Readable;
   stdin: Writable;
-  /** Resolves when the process ends; never rejects. */
+  /** Resolves when the process ends. Never rejects. */
   ended: Promise<ServiceEnd>;
 }
 
@@ -43,7 +43,7 @@ const ENDLESS_FRAMES = 8;
 /** Timeout between the end of a process and the end of its output, in either order. */
 const LAST_OUTPUT_TIMEOUT_MS = 250;
 
-/** One message a line, over the streams of a process. */
+/** Opens a channel over the streams of a process, with one message per line. */
 function openLineChannel(options: LineChannelOptions): Channel {
   const { stdin, mux, events } = options;
 
@@ -104,7 +104,7 @@ function readLines({ stdout, mux, events, maxFrameBytes }: LineChannelOptions): 
     // Blank lines are ignored.
     if (bytes.length === 0 || (bytes.length === 1 && bytes[0] === 13)) return;
     const message = tryParseJson(bytes.toString());
-    // Only counted: servers also print text that is no message.
+    // Other output is only counted, because servers also print text that is not a message.
     if (message === undefined) events.onStray();
     else mux.receive(message);
   }

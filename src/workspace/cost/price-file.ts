@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { PriceList, SHIPPED_PRICES } from '../../core/cost/prices.ts';
 
-/** The shipped prices, overridden by the user's file, which is read again when it changes. */
+/** Shipped prices, overridden by the user's price file. The file is read again when it changes. */
 export function createPrices(file: string, warn: (message: string, cause: unknown) => void): () => PriceList {
   let prices = SHIPPED_PRICES;
   let readAt: number | null = null;

@@ -21,10 +21,10 @@ import {
 } from './compare.ts';
 import { branchChanges, branchDiff, writeDiff } from './diff.ts';
 
-/** New files up to this size are read to count their lines, in all up to this many bytes. */
+/** New files up to this size are read to count their lines, until this many bytes were read in total. */
 const MAX_COUNTED_BYTES = 1024 * 1024;
 const MAX_COUNTED = 64 * MAX_COUNTED_BYTES;
-/** Nobody comments on lines of larger files. */
+/** Larger files cannot have comments on their lines. */
 const MAX_COMMENTED_BYTES = 64 * MAX_COUNTED_BYTES;
 
 /** Finds changes since the snapshot in the whole repository. */
@@ -94,16 +94,16 @@ async function countLines(
     notes.push(
       `${tooLarge} of the new files could not be read to count their lines: too large, or too many in all`,
     );
-  // A partial sum would pass for the whole.
+  // Null instead of a partial sum, which would look like the whole.
   if (wereDirty > 0 || tooLarge > 0) return null;
   const lines = counted.filter(each => each !== null && each !== 'too large');
   const insertions = lines.reduce((sum, each) => sum + each.insertions, 0);
   const deletions = lines.reduce((sum, each) => sum + each.deletions, 0);
-  // Zero lines counted does not mean that nothing changed.
+  // Zero counted lines does not mean that nothing changed.
   return insertions + deletions === 0 && lines.length < counted.length ? null : { insertions, deletions };
 }
 
-/** Null for files without lines, such as binary ones. */
+/** Number of lines of a new file. Null for files without lines, such as binary files. */
 async function linesOfNew(
   root: string,
   { path, isUntracked, wasDirty }: Difference,
@@ -112,7 +112,7 @@ async function linesOfNew(
   if (!isUntracked || wasDirty) return null;
   const content = budget.bytes > 0 ? await readWorkFile(root, path, MAX_COUNTED_BYTES) : null;
   budget.bytes -= content?.length ?? 0;
-  // A folder is a nested repository, whose lines do not count.
+  // A folder here is a nested repository, whose lines do not count.
   if (!content) return (await statWorkFile(root, path))?.isDirectory() ? null : 'too large';
   if (isBinary(content)) return null;
   let insertions = content.length > 0 && content.at(-1) !== 10 ? 1 : 0;
@@ -120,12 +120,15 @@ async function linesOfNew(
   return { insertions, deletions: 0 };
 }
 
-/** The snapshot is read and written with each run. */
+/** Limit of files in a snapshot, because the snapshot is read and written with each run. */
 const MAX_DIRTY = 50_000;
-/** Reading this much before a start takes a few milliseconds. */
+/** Reading this much before the start of an agent takes a few milliseconds. */
 const HASH_BUDGET = { files: 50, bytes: 1024 * 1024 };
 
-/** By one git process, or two at once for an index that was not seen before; then a stat of each file that differs from HEAD or is hidden from git. */
+/**
+ * Takes a snapshot with one git process, or two in parallel for an index that was not seen before. Then it reads the
+ * status of each file that differs from HEAD or is hidden from git.
+ */
 async function takeSnapshot(git: Git, signal?: AbortSignal): Promise<WorkSnapshot> {
   const takenAt = Date.now();
   const [logSize, { head, branch, entries: listed }, hidden, ignoreRules] = await Promise.all([
@@ -184,7 +187,7 @@ export function createWorkTree(env: Record<string, string | undefined> = process
     },
 
     async lineCount(directory, path) {
-      // A diff names files from the root of the repository, an agent from its folder.
+      // A diff names files relative to the root of the repository, an agent relative to its folder.
       const root = (await findGitFolder(directory))?.root;
       for (const base of new Set([directory, root ?? directory])) {
         const text = await readInside(base, path, MAX_COMMENTED_BYTES).catch(() => null);
@@ -216,7 +219,7 @@ async function available<T>(place: string, read: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Evidence never stops a run from starting or ending: an error becomes a note instead. */
+/** An error while gathering evidence never stops a run from starting or ending. It becomes a note instead. */
 function describeError(error: unknown, folder: string): string {
   if (!existsSync(folder)) return 'the folder is gone';
   if (error instanceof GitError || error instanceof SquadError) return error.message;

@@ -26,31 +26,31 @@ import { withoutTeamFiles } from '../team/team-file.ts';
 export interface Difference {
   path: string;
   status: ChangedFile['status'];
-  /** It had uncommitted changes before, or was hidden from git: its content at that time is unknown. */
+  /** The file had uncommitted changes before, or was hidden from git, so its earlier content is unknown. */
   wasDirty: boolean;
-  /** Git has no content to compare it with. */
+  /** Git does not track the file and has no content to compare it with. */
   isUntracked: boolean;
-  /** Null for binary content and for files that git cannot compare. */
+  /** Changed lines. Null for binary content and for files that git cannot compare. */
   lines: TrackedChange['lines'];
 }
 
 export interface Compared {
   files: Difference[];
   status: Status;
-  /** The commit before the run, or the empty tree if there was none. */
+  /** The commit before the run, or the empty tree if there was no commit. */
   base: string;
-  /** Why lines could not be counted; null when they were. */
+  /** Why lines could not be counted. Null when they were. */
   uncounted: string | null;
-  /** Makes git use the index that was compared, in which no file is hidden. */
+  /** Makes git use the index of the comparison, in which no file is hidden. */
   env: { GIT_INDEX_FILE: string };
-  /** About changes that cannot be seen in the files. */
+  /** Notes about changes that the files do not show. */
   notes: string[];
 }
 
 const MAX_HASHED_BYTES = 4n * 1024n * 1024n;
 const MAX_NAMED = 3;
 
-/** `use` may run git on the same index, which is gone afterwards. */
+/** Compares and calls `use`, which may run git on the same index. The index is removed afterwards. */
 export const withComparison = <T>(
   git: Git,
   before: WorkSnapshot,
@@ -70,8 +70,8 @@ export const withComparison = <T>(
   });
 
 /**
- * Compares files that were clean with the commit before the run, wherever HEAD is now, so that it makes no difference whether
- * changes are committed; and files that were dirty with their own stamp and hash from before.
+ * Compares clean files with the commit before the run, wherever HEAD is now, so that committed and uncommitted
+ * changes count alike. Compares dirty files with their own stamp and hash from before the run.
  */
 async function compare(
   git: Git,
@@ -89,7 +89,7 @@ async function compare(
   const dirty = new Map(before.dirty.map(file => [file.path, file]));
 
   const listed = new Set(status.entries.map(({ path }) => path));
-  // If HEAD has not moved, a file that status does not list differs only in its date.
+  // If HEAD has not moved, a file that is missing in the status differs only in its modification time.
   const isReal = (path: string) => status.head !== before.head || listed.has(path);
 
   const known = { wasDirty: false, isUntracked: false };
@@ -130,7 +130,7 @@ function ignoringNotes(paths: readonly string[]): string[] {
 const emptyTree = async (git: Git): Promise<string> =>
   String(await git.run(['hash-object', '-t', 'tree', '/dev/null'])).trim();
 
-/** Null for a file that nobody touched, or that has its old content again. */
+/** Null for a file that was not touched, or that has its old content again. */
 async function changedAgain(
   root: string,
   before: DirtyFile,
@@ -148,9 +148,9 @@ const MAX_COUNTED = 10_000;
 const MAX_TIPS = 200;
 
 /**
- * Commits that HEAD of this work tree has pointed to since the snapshot and that were made since then, if a branch or tag still
- * has them. Older ones came by a merge or a switch of branch. Commits of a reviewer's feedback are Squad's own. For a run with
- * its own branch only commits on that branch count.
+ * Commits that were made since the snapshot, that HEAD of this work tree has pointed to, and that a branch or tag
+ * still contains. Older commits came from a merge or a switch of branch. Commits with a reviewer's feedback are
+ * Squad's own and do not count. For a run with its own branch only commits on that branch count.
  */
 export async function commitsMade(
   git: Git,
@@ -188,14 +188,14 @@ export async function commitsMade(
 }
 
 type CommitsMade = NonNullable<WorkChanges['commits']> & {
-  /** Reset, amended or rebased since. */
+  /** Number of commits that were lost by a reset, an amend or a rebase. */
   dropped: number;
-  /** On another branch than the run's own. */
+  /** Number of commits on another branch than the run's own. */
   elsewhere: number;
   hasFeedback: boolean;
 };
 
-/** Commits that are reachable from these tips and from none of `not`; refs that are gone are ignored. */
+/** Commits that are reachable from `tips` and from none of `not`. Deleted refs are ignored. */
 async function reachable(git: Git, tips: readonly string[], not: readonly string[]): Promise<Set<string>> {
   if (tips.length === 0) return new Set();
   const args = ['rev-list', '--ignore-missing', `--max-count=${MAX_COUNTED}`, ...tips, '--not', ...not, '--'];
@@ -214,7 +214,7 @@ export function uncountedNotes({ dropped, elsewhere }: CommitsMade, branch: stri
   ];
 }
 
-/** Notes on changes of the branch that matter for reading the rest. */
+/** Notes on changes of the branch that a reader of the evidence has to know. */
 export async function branchNotes(git: Git, before: WorkSnapshot, now: Status): Promise<string[]> {
   const notes: string[] = [];
   if (before.branch !== now.branch)

@@ -9,12 +9,12 @@ import { PLAIN_DIFF, trackedChanges } from '../git/git-status.ts';
 import { feedbackCommits, withoutReview } from '../review/feedback-commits.ts';
 import { type Compared, commitsMade, type Difference, withComparison } from './compare.ts';
 
-/** The same limit as for git: see `core.bigFileThreshold` in git.ts. */
+/** Same limit as `core.bigFileThreshold` in git.ts. */
 const MAX_SHOWN_BYTES = 8 * 1024 * 1024;
 const LINK = 0o120000n;
 const KIND = 0o170000n;
 
-/** A file git does not track, as the diff that would add it. */
+/** Diff that would add a file that git does not track. */
 export async function newFileDiff(root: string, path: string): Promise<Buffer> {
   const name = pathText(path);
   const stat = await statWorkFile(root, path);
@@ -37,7 +37,7 @@ export async function newFileDiff(root: string, path: string): Promise<Buffer> {
   ]);
 }
 
-/** The content as lines of a diff, and their number. */
+/** Formats the content as added lines of a diff, and counts them. */
 export function addedLines(content: Uint8Array): { lines: number; body: Uint8Array } {
   const text = Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('latin1');
   const isWhole = text.endsWith('\n');
@@ -49,14 +49,14 @@ export function addedLines(content: Uint8Array): { lines: number; body: Uint8Arr
 const prefixed = (side: string, name: string): string =>
   name.startsWith('"') ? `"${side}/${name.slice(1)}` : `${side}/${name}`;
 
-/** Well below what any system takes as arguments. */
+/** Well below the limit of any system for arguments. */
 const MAX_ARGUMENT_BYTES = 64 * 1024;
 
 const WERE_DIRTY = `# The files below had uncommitted changes before the run. Their content at that time was not kept: the diff is
 # from the last commit before the run, and includes older changes.
 `;
 
-/** All changes since the snapshot as one unified diff. Lines that begin with # are notes of ours. */
+/** All changes since the snapshot as one unified diff. Lines that begin with # are Squad's notes. */
 export const writeDiff = (
   git: Git,
   before: WorkSnapshot,
@@ -102,14 +102,20 @@ const PATCH = [
   ...['--patch', '--unified=3', '--inter-hunk-context=0', '--src-prefix=a/', '--dst-prefix=b/'],
 ];
 
-/** If git cannot read one file, such as a pipe, the others of its batch are not shown either. */
+/**
+ * Note for files that git cannot show. If git cannot read one file, such as a pipe, it shows no file of the same
+ * batch.
+ */
 const unshown = (paths: string[], error: Error): Buffer =>
   Buffer.from(`# Not shown (${error.message}), files: ${paths.length}\n`);
 
 const toNote = ({ path, status }: Difference): string =>
   `# ${status} ${pathText(path)}${status === 'D' ? ' (deleted)' : ''}\n`;
 
-/** Groups paths for one git command each. A name that is not UTF-8 cannot be an argument, and is only mentioned. */
+/**
+ * Groups paths into batches, one git command each. A file name that is not UTF-8 cannot be an argument and is only
+ * mentioned.
+ */
 function* batches(files: Difference[], pieces: Pieces): Generator<string[]> {
   let batch: string[] = [];
   let bytes = 0;
@@ -147,7 +153,7 @@ class Pieces {
     this.room -= Math.min(piece.length, this.room);
   }
 
-  /** A cut leaves whole lines. */
+  /** The diff so far. It is cut at the end of a line. */
   whole(): WorkDiff {
     const bytes = Buffer.concat(this.parts);
     const end = this.isFull ? bytes.lastIndexOf(10) + 1 : bytes.length;
@@ -157,7 +163,7 @@ class Pieces {
 
 type BranchChanges = Pick<WorkChanges, 'files' | 'lines'>;
 
-/** Changes between two commits, for a work tree whose folder is gone. */
+/** Changes between two commits, for a work tree whose folder is missing. */
 export async function branchChanges(git: Git, from: string, to: string): Promise<BranchChanges> {
   const { byPath } = await trackedChanges(git, from, { tip: to });
   const all = (await isReviewed(git, from, to)) ? withoutReview([...byPath.values()]) : [...byPath.values()];
@@ -178,13 +184,13 @@ export async function branchDiff(git: Git, from: string, to: string, maxBytes: n
   return { text: (await isReviewed(git, from, to)) ? withoutItsPart(text) : text, isTruncated };
 }
 
-/** No line inside a file's part of a patch begins with `d`, so `diff --git` begins the next part. */
+/** No line inside a file's part of a patch begins with `d`, so `diff --git` starts the next part. */
 const withoutItsPart = (patch: string): string =>
   patch
     .split(/^(?=diff --git )/m)
     .filter(part => !part.startsWith(`diff --git a/${FEEDBACK_FILE} b/`))
     .join('');
 
-/** Whether Squad has committed a reviewer's feedback between the two. */
+/** Whether Squad has committed a reviewer's feedback between the two commits. */
 const isReviewed = async (git: Git, from: string, to: string): Promise<boolean> =>
   (await feedbackCommits(git, [to, '--not', from, '--'])).isOurs;

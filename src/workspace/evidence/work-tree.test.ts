@@ -562,6 +562,9 @@ describe('work that git is set to hide', () => {
   test('files below a new .gitignore that ignores itself are noted', async () => {
     const repo = started();
     repo.write('cache/.gitignore', '*\n');
+    // A younger file could count as changed since the snapshot.
+    const old = repo.path('cache/.gitignore');
+    await until(() => Date.now() - statSync(old).ctimeMs > 200, 'a file that is not new');
     const changes = await changedBy(repo, () => {
       repo.write('cache/more.txt', 'x\n');
       repo.write('secret/.gitignore', '*\n');

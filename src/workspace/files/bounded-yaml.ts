@@ -4,15 +4,15 @@ import { type Document, isMap, isScalar, type LineCounter, parseDocument, visit 
 export interface YamlBounds {
   chars: number;
   lines: number;
-  /** Of open brackets; indented blocks are limited by their column. */
+  /** Maximum depth of open brackets. The column limits the depth of indented blocks. */
   depth: number;
-  /** Anchors and aliases. */
+  /** Maximum number of anchors and aliases. */
   references: number;
 }
 
 const MAX_COLUMN = 200;
 
-/** A text can have an error in each character. */
+/** Limit of reported errors, because a text can have an error in each character. */
 const MAX_FAULTS = 100;
 
 export interface YamlFault {
@@ -21,7 +21,7 @@ export interface YamlFault {
   message: string;
 }
 
-/** Parses a text within its bounds, in time proportional to its length whatever it holds. */
+/** Parses a text within its bounds, in time proportional to its length, whatever the text contains. */
 export function parseBoundedYaml(
   text: string,
   bounds: YamlBounds,
@@ -29,7 +29,7 @@ export function parseBoundedYaml(
 ): { document: Document.Parsed; faults: YamlFault[] } | { faults: [YamlFault] } {
   const beyond = beyondBounds(text, bounds);
   if (beyond) {
-    // The parser, which would record where lines begin, does not run.
+    // Line starts are found here, because the parser, which would record them, does not run.
     for (let at = 0; at >= 0 && at <= beyond.offset!; at = text.indexOf('\n', at) + 1 || -1)
       options.lineCounter.addNewLine(at);
     return { faults: [beyond] };
@@ -44,11 +44,12 @@ export function parseBoundedYaml(
 
 /** Null if the text is nested too deeply for the parser. */
 function parse(text: string, options: { lineCounter: LineCounter; merge?: boolean }): Document.Parsed | null {
-  // The parser creates an Error for each mistake, and capturing stacks would take most of the time.
+  // The parser creates an Error for each mistake, and capturing stack traces would take most of the time.
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
   try {
-    // With `uniqueKeys` the parser compares every key with every other one: thousands of keys would take many seconds.
+    // With `uniqueKeys` the parser compares every key with every other key. Thousands of keys would take many
+    // seconds.
     return parseDocument(text, { ...options, prettyErrors: false, uniqueKeys: false });
   } catch (thrown) {
     if (thrown instanceof RangeError) return null;
@@ -74,7 +75,7 @@ function repeatedKeys(document: Document.Parsed): YamlFault[] {
   return faults;
 }
 
-/** Counts characters without parsing. Brackets and marks inside strings count too: honest files have few. */
+/** Counts characters without parsing. Brackets and marks inside strings count too, but ordinary files have few. */
 function beyondBounds(text: string, { chars, lines, depth, references }: YamlBounds): YamlFault | null {
   if (text.length > chars) return fault(0, `has ${text.length} characters; at most ${chars} are read`);
   let line = 1;
@@ -95,7 +96,7 @@ function beyondBounds(text: string, { chars, lines, depth, references }: YamlBou
     isIndent &&= ' -?\t'.includes(sign);
     if (sign === '[' || sign === '{') open++;
     else if ((sign === ']' || sign === '}') && open > 0) open--;
-    // Only before a name: `* ` is a list item in Markdown, `**` bold text, `&&` a shell operator.
+    // Counts only before a name: `* ` is a list item in Markdown, `**` bold text, `&&` a shell operator.
     else if ((sign === '*' || sign === '&') && /\w/.test(text[at + 1] ?? '')) marks++;
     if (open > depth) return fault(at, `has more than ${depth} open brackets`);
     if (marks > references) return fault(at, `has more than ${references} anchors and aliases`);

@@ -6,16 +6,16 @@ import { nullIfMissing } from '../../base/missing-file.ts';
 import { SquadError } from '../../schema/error.ts';
 import { createFile } from './text-file.ts';
 
-/** Work under a lock takes milliseconds. */
+/** Far longer than any holder needs: work under a lock takes milliseconds. */
 const LOCK_TIMEOUT_MS = 15_000;
-/** After this time the lock of a dead process, and of any process, counts as left behind. */
+/** After DEAD_MS the lock of a dead process counts as abandoned, after STUCK_MS the lock of any process. */
 const DEAD_MS = 1_000;
 const STUCK_MS = 5_000;
 const TRY_EVERY_MS = 10;
-/** A lock need not survive a crash. */
+/** Lock files are not synced to disk, because a lock need not survive a crash. */
 const HERE = { mode: 0o600, sync: false };
 
-/** Does the work while no other process holds the same lock, a file that exists meanwhile. */
+/** Runs `work` while no other process holds the same lock. The lock is a file that exists meanwhile. */
 export async function withLock<T>(lock: string, work: () => Promise<T>): Promise<T> {
   await mkdir(dirname(lock), { recursive: true, mode: 0o700 });
   const mark = `${process.pid} ${randomBytes(8).toString('hex')}\n`;
@@ -23,12 +23,12 @@ export async function withLock<T>(lock: string, work: () => Promise<T>): Promise
   try {
     return await work();
   } finally {
-    // The work is done, or has its own error; others remove a lock that is left behind.
+    // An error here is ignored: the work is done, or has its own error. Other processes remove an abandoned lock.
     await removeIf(lock, mark).catch(() => {});
   }
 }
 
-/** Resolves when the lock is free or left behind. Never rejects. */
+/** Resolves when the lock is free or abandoned. Never rejects. */
 export async function whenFree(lock: string): Promise<void> {
   const end = performance.now() + LOCK_TIMEOUT_MS;
   const watch = new HolderWatch();
@@ -47,12 +47,12 @@ async function take(lock: string, mark: string): Promise<void> {
     const isLeftBehind = holder !== null && watch.isLeftBehind(holder);
     if (performance.now() > end) throw busy(lock, watch.holder);
     if (isLeftBehind) await removeLeftBehind(lock, holder);
-    // Random, so that several waiters do not collide every time.
+    // A random delay, so that several waiters do not collide every time.
     await pause(TRY_EVERY_MS * (1 + Math.random()));
   }
 }
 
-/** Judges a holder by how long it was seen, not by the file's time: clocks are changed. */
+/** Measures how long a holder was observed instead of reading the file's time, because clocks can be changed. */
 class HolderWatch {
   holder = '';
   private since = performance.now();
@@ -67,7 +67,10 @@ class HolderWatch {
   }
 }
 
-/** One process at a time: of two that saw the same holder, the second would remove the lock that the first has just taken. */
+/**
+ * Only one process at a time may remove an abandoned lock. Otherwise a second process that saw the same holder would
+ * remove the lock that the first has just taken.
+ */
 async function removeLeftBehind(lock: string, holder: string): Promise<void> {
   const turn = `${lock}.break`;
   if (await createFile(turn, '', HERE)) {
@@ -84,7 +87,7 @@ async function removeIf(lock: string, mark: string): Promise<void> {
 
 function isGone(holder: string): boolean {
   const pid = Number.parseInt(holder, 10);
-  // The file was just created, and is not written yet.
+  // The lock file was just created and is still empty.
   if (!(pid > 0)) return false;
   try {
     process.kill(pid, 0);

@@ -2,6 +2,7 @@ import {
   type BigIntStats,
   closeSync,
   constants,
+  copyFileSync,
   fstatSync,
   lstatSync,
   opendirSync,
@@ -14,8 +15,8 @@ const MAX_NAMES = 100_000;
 const FILE = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
 
 /**
- * A folder that an agent may change while Squad reads it. Each folder is opened through the descriptor of its parent, so no link
- * is followed at any depth. Linux only, as sandboxes are.
+ * A folder that an agent may change while Squad reads it. Each folder is opened through the descriptor of its parent,
+ * so that no link is followed at any depth. Linux only, like sandboxes.
  */
 export class HostileFolder {
   readonly #fd: number;
@@ -24,13 +25,13 @@ export class HostileFolder {
     this.#fd = fd;
   }
 
-  /** Null: there is no such folder. */
+  /** Null if there is no such folder. */
   static use<T>(path: string, act: (folder: HostileFolder) => T): T | null {
     let fd: number;
     try {
       fd = openSync(path, DIRECTORY);
     } catch {
-      return null; // missing, a link, or no folder
+      return null; // the path is missing, a link, or not a folder
     }
     try {
       return act(new HostileFolder(fd));
@@ -39,7 +40,7 @@ export class HostileFolder {
     }
   }
 
-  /** For a folder below this one, by its relative path. */
+  /** Opens a folder below this one, by its relative path. */
   below<T>(path: string, act: (folder: HostileFolder) => T): T | null {
     const [first = '', ...rest] = path.split('/');
     return HostileFolder.use(this.path(first), folder =>
@@ -47,10 +48,10 @@ export class HostileFolder {
     );
   }
 
-  /** Valid while this folder is used. */
+  /** Path of a file in this folder. Valid only while `act` runs. */
   path = (name: string): string => `/proc/self/fd/${this.#fd}/${name}`;
 
-  /** At most `MAX_NAMES`: the hub waits for it. */
+  /** Names in the folder, at most `MAX_NAMES`, because the hub waits for the list. */
   names(): string[] {
     const names: string[] = [];
     const folder = opendirSync(`/proc/self/fd/${this.#fd}`);
@@ -63,18 +64,24 @@ export class HostileFolder {
     return names;
   }
 
-  stat = (name: string): BigIntStats | null =>
-    lstatSync(this.path(name), { bigint: true, throwIfNoEntry: false }) ?? null;
-
-  /** A plain file. Null: there is none, or it is larger than `maxBytes`. */
-  read(name: string, maxBytes: number): Buffer | null {
-    let fd: number;
+  stat(name: string): BigIntStats | null {
     try {
-      fd = openSync(this.path(name), FILE);
+      return lstatSync(this.path(name), { bigint: true });
     } catch {
-      return null; // missing, or a link
+      return null; // the entry is missing, or the agent took away the right to look into the folder
     }
-    try {
+  }
+
+  /** Copies a regular file. Does nothing if the file is missing or not a regular file. */
+  copy(name: string, to: string): void {
+    this.#withFile(name, fd => {
+      if (fstatSync(fd).isFile()) copyFileSync(`/proc/self/fd/${fd}`, to, constants.COPYFILE_EXCL);
+    });
+  }
+
+  /** Reads a regular file. Null if there is none, or if it is larger than `maxBytes`. */
+  read(name: string, maxBytes: number): Buffer | null {
+    return this.#withFile(name, fd => {
       const stats = fstatSync(fd);
       if (!stats.isFile() || stats.size > maxBytes) return null;
       const bytes = Buffer.alloc(stats.size);
@@ -82,6 +89,18 @@ export class HostileFolder {
       for (let read = -1; read !== 0 && filled < bytes.length; filled += read)
         read = readSync(fd, bytes, filled, bytes.length - filled, filled);
       return bytes.subarray(0, filled);
+    });
+  }
+
+  #withFile<T>(name: string, act: (fd: number) => T): T | null {
+    let fd: number;
+    try {
+      fd = openSync(this.path(name), FILE);
+    } catch {
+      return null; // the file is missing, or a link
+    }
+    try {
+      return act(fd);
     } finally {
       closeSync(fd);
     }

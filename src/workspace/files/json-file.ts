@@ -14,18 +14,18 @@ import { SquadError } from '../../schema/error.ts';
 type Issue = z.core.$ZodIssue;
 type Path = (string | number)[];
 
-/** Nobody reads more, and each costs a search through the file. */
+/** Limit of reported problems. Finding the place of each one costs a search through the file. */
 const MAX_PROBLEMS = 100;
 const first = <T>(list: readonly T[]): readonly T[] => list.slice(0, MAX_PROBLEMS);
 
-/** Errors that a schema finds, each with its place and suggested names. */
+/** Errors that a schema finds, each with its place in the file and suggested names. */
 export function problemsOf(tree: Node, schema: z.ZodType, issues: readonly Issue[]): JsonProblem[] {
   return first(issues)
     .flatMap(issue => problemsOfIssue(tree, schema, [], issue))
     .sort((one, other) => one.offset - other.offset);
 }
 
-/** Offset of the key or value at a path; if it is missing, of the nearest value around it. */
+/** Offset of the key or value at a path. If it is missing, offset of the nearest value around it. */
 export function offsetAt(tree: Node, path: Path, ofKey = false): number {
   for (let length = path.length; length >= 0; length--) {
     const node = findNodeAtLocation(tree, path.slice(0, length));
@@ -34,7 +34,7 @@ export function offsetAt(tree: Node, path: Path, ofKey = false): number {
   return tree.offset;
 }
 
-/** The keys that the schema knows at a path. */
+/** Keys that the schema knows at a path. */
 export const keysAt = (schema: z.ZodType, path: Path): string[] =>
   Object.keys(shapeOf(unwrapped(schemaAt(schema, path))) ?? {});
 
@@ -62,7 +62,7 @@ function problemsOfIssue(tree: Node, schema: z.ZodType, base: Path, issue: Issue
   return [problemAt(tree, path, issue.message)];
 }
 
-/** The schema did not check the value of a key with an invalid name. */
+/** Checks the value of a key with an invalid name, which the schema has skipped. */
 function problemsOfValue(tree: Node, schema: z.ZodType | undefined, path: Path): JsonProblem[] {
   const node = schema && findNodeAtLocation(tree, path);
   const issues = (node && schema.safeParse(getNodeValue(node)).error?.issues) ?? [];
@@ -94,7 +94,7 @@ function problemsOfUnion(tree: Node, union: z.ZodUnion, path: Path): JsonProblem
   }));
   const shapes = forms.map(form => shapeOf(form.schema));
   if (node?.type !== 'object' || shapes.includes(null)) {
-    // The variant of a union that has the value's JSON type reports more specific problems than the others.
+    // The variant of a union with the value's JSON type reports more specific problems than the others.
     const fitting = forms.find(({ issues }) => !issues.some(isOfKind));
     if (fitting)
       return first(fitting.issues).flatMap(issue => problemsOfIssue(tree, fitting.schema, path, issue));
@@ -116,7 +116,7 @@ function problemsOfUnion(tree: Node, union: z.ZodUnion, path: Path): JsonProblem
     .filter((_, index) => isOfNoType || types[index] === undefined)
     .map(form => ({ ...form, has: keys.filter(key => key in (shapeOf(form.schema) ?? {})).length }))
     .sort((one, other) => other.has - one.has)[0]!;
-  // A misspelt key may be the one that the variant lacks.
+  // A misspelt key may be the key that the variant requires.
   const isGuess = isOfNoType || unknownKeys.length > 0;
   if (likely.has === 0)
     return isGuess
@@ -165,7 +165,7 @@ function typeText(node: Node): string {
   return type ? JSON.stringify(type.value) : 'not given';
 }
 
-/** The schema at a path. Does not enter unions: only `problemsOfUnion` knows the variant. */
+/** The schema at a path. Stops at unions, because only `problemsOfUnion` knows the variant. */
 function schemaAt(schema: z.ZodType, path: Path): z.ZodType | undefined {
   return path.reduce<z.ZodType | undefined>((around, step) => {
     const holder = unwrapped(around);
@@ -194,12 +194,12 @@ export interface JsonProblem {
   suggestion?: string;
 }
 
-/** Our files are never nested this deeply, and the parser needs one stack frame for each level. */
+/** Limit of nesting. Squad's files are never nested this deeply, and the parser needs one stack frame per level. */
 const MAX_DEPTH = 64;
-/** Parses a text and refuses repeated keys, which programs read differently. */
+/** Parses a text and refuses repeated keys, because programs disagree on which of them counts. */
 export function parseJsonTree(
   text: string,
-  /** Allow comments and trailing commas, as some programs do. */
+  /** True to allow comments and trailing commas. */
   isRelaxed = false,
 ): { tree: Node } | { problems: [JsonProblem, ...JsonProblem[]] } {
   const tooDeep = depthProblem(text);
@@ -213,7 +213,7 @@ export function parseJsonTree(
   return problem ? { problems: [problem, ...more.slice(0, MAX_PROBLEMS - 1)] } : { tree };
 }
 
-/** The first syntax error; null if the text is JSON. */
+/** The first syntax error. Null if the text is valid JSON. */
 export function jsonProblem(text: string): JsonProblem | null {
   const parsed = parseJsonTree(text);
   return 'problems' in parsed ? parsed.problems[0] : null;
@@ -248,7 +248,7 @@ function keyProblems(node: Node): JsonProblem[] {
         offset: key.offset,
         message: `the key "${String(key.value)}" is repeated`,
       });
-    // It has a special meaning in JavaScript, and some readers skip it.
+    // This key has a special meaning in JavaScript, and some readers skip it.
     if (key?.value === '__proto__')
       problems.push({ offset: key.offset, message: 'the key "__proto__" is not allowed' });
     if (key) seen.add(key.value);
@@ -256,7 +256,7 @@ function keyProblems(node: Node): JsonProblem[] {
   });
 }
 
-/** `CommaExpected` → `comma expected`. */
+/** Turns `CommaExpected` into `comma expected`. */
 function parseErrorText(error: ParseError | undefined): string {
   if (!error) return 'value expected';
   return printParseErrorCode(error.error)
@@ -266,7 +266,7 @@ function parseErrorText(error: ParseError | undefined): string {
 
 type CheckedJson<T> = { value: T; tree: Node } | { problems: [JsonProblem, ...JsonProblem[]] };
 
-/** Checks the content of a settings file and returns all problems. */
+/** Checks the content of a settings file and returns all problems, or the parsed value. */
 export function checkJson<T>(text: string, schema: z.ZodType<T>, isRelaxed = false): CheckedJson<T> {
   const parsed = parseJsonTree(text, isRelaxed);
   if ('problems' in parsed) return parsed;
@@ -276,7 +276,7 @@ export function checkJson<T>(text: string, schema: z.ZodType<T>, isRelaxed = fal
   return { problems: problemsOf(tree, schema, checked.error.issues) as [JsonProblem, ...JsonProblem[]] };
 }
 
-/** The same, but throws the first problem, with its line and column. */
+/** Like `checkJson`, but throws the first problem, with its line and column. */
 export function parseJsonFile<T>(file: string, text: string, schema: z.ZodType<T>, isRelaxed = false): T {
   const checked = checkJson(text, schema, isRelaxed);
   if ('value' in checked) return checked.value;

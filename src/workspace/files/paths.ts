@@ -4,7 +4,7 @@ import { basename, dirname, join, relative, sep } from 'node:path';
 
 type RealPlace = { real: string } | { missing: true } | { outside: true } | { fault: string };
 
-/** Resolves a path's links, and checks that the result is inside the folder. */
+/** Resolves the links in a path, and checks that the result is inside the folder. */
 export async function resolveInside(folder: string, path: string): Promise<RealPlace> {
   try {
     const [real, around] = await Promise.all([realpath(path), realpath(folder)]);
@@ -17,13 +17,13 @@ export async function resolveInside(folder: string, path: string): Promise<RealP
   }
 }
 
-/** Compares names alone, and resolves no links. */
+/** Compares the paths only as text, without resolving links. */
 export function isInside(folder: string, path: string): boolean {
   const inside = relative(folder, path);
   return inside !== '..' && !inside.startsWith(`..${sep}`);
 }
 
-/** Resolves the links of that part of a path that exists. */
+/** Resolves links in the part of a path that exists. */
 export async function resolveExistingPart(path: string): Promise<string> {
   try {
     return await realpath(path);
@@ -36,14 +36,14 @@ export async function resolveExistingPart(path: string): Promise<string> {
 const ESCAPES: Record<string, string> = { '\n': '\\n', '\t': '\\t', '\r': '\\r', '"': '\\"', '\\': '\\\\' };
 const UNUSUAL = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}"\\]/u;
 
-/** A path for people, from its bytes (one character each): as it is, or quoted like git does if it has unusual characters. */
+/** Path for display, from its bytes (one character each). Paths with unusual characters are quoted as git does. */
 export function pathText(bytes: string): string {
   const text = pathArgument(bytes);
   if (text !== null && !UNUSUAL.test(text)) return text;
   return `"${[...(text ?? bytes)].map(each => escaped(each, text !== null)).join('')}"`;
 }
 
-/** A path as an argument for a program, null if it is not valid UTF-8. */
+/** Path as an argument for a program. Null if it is not valid UTF-8. */
 export function pathArgument(bytes: string): string | null {
   const buffer = Buffer.from(bytes, 'latin1');
   const text = buffer.toString('utf8');
@@ -53,11 +53,11 @@ export function pathArgument(bytes: string): string | null {
 export const pathBytes = (root: string, path: string): Buffer =>
   Buffer.concat([Buffer.from(`${root}/`), Buffer.from(path, 'latin1')]);
 
-/** Paths, one character per byte, as input for git's `-z --stdin`. */
+/** Joins paths (one character per byte) into input for git's `-z --stdin`. */
 export const joinPaths = (paths: readonly string[]): Buffer =>
   Buffer.from(paths.map(path => `${path}\0`).join(''), 'latin1');
 
-/** Output of git's `-z`, one character per byte. */
+/** Splits the output of git's `-z` into paths, one character per byte. */
 export const splitPaths = (output: Buffer): string[] => output.toString('latin1').split('\0').slice(0, -1);
 
 function escaped(character: string, isText: boolean): string {
@@ -71,7 +71,7 @@ function escaped(character: string, isText: boolean): string {
 
 const MAX_NAME_LENGTH = 40;
 
-/** `squad/<name>/<run>`, without characters that git does not allow in a branch. */
+/** Branch name `squad/<name>/<run>`, without characters that git does not allow in a branch. */
 export function branchOf(name: string, runId: string): string {
   return `squad/${refSafe(name) || 'agent'}/${runId}`;
 }
@@ -83,7 +83,10 @@ function refSafe(name: string): string {
     .replaceAll(/^[.-]+|[.-]+$/g, '');
 }
 
-/** Folder for the work trees of a repository: its name for people, and a hash to tell two of one name apart. */
+/**
+ * Folder for the work trees of a repository. Its name contains the repository's name for people, and a hash that
+ * distinguishes repositories of the same name.
+ */
 export function folderFor(folder: string, commonDir: string): string {
   const own = basename(commonDir) === '.git' ? basename(dirname(commonDir)) : basename(commonDir);
   return folderNamed(folder, own.replace(/\.git$/, '') || 'repository', commonDir);
@@ -95,7 +98,7 @@ export function folderNamed(folder: string, name: string, path: string): string 
   return join(folder, `${shown || 'repository'}-${hash}`);
 }
 
-/** No spaces either: many builds break in a folder with one. */
+/** Also removes spaces, because many builds break in a folder whose path has spaces. */
 const plain = (text: string): string =>
   text
     .normalize('NFC')

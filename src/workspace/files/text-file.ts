@@ -10,13 +10,15 @@ const MAX_TEXT_BYTES = 1024 * 1024;
 
 export type TextFile = { text: string } | { missing: true } | { fault: string };
 
-/** Reads a small file that people write: UTF-8, without its byte order mark. Never waits on a pipe or a device. */
+/**
+ * Reads a small text file that people write: UTF-8, without its byte order mark. Never blocks on a pipe or a device.
+ */
 export async function readTextFile(file: string, maxBytes = MAX_TEXT_BYTES): Promise<TextFile> {
   const read = await readSmallFile(file, maxBytes);
   return 'bytes' in read ? decode(read.bytes) : read;
 }
 
-/** The same for any content. */
+/** Like `readTextFile`, for any content. */
 export async function readSmallFile(
   file: string,
   maxBytes = MAX_TEXT_BYTES,
@@ -27,11 +29,11 @@ export async function readSmallFile(
       const info = await handle.stat();
       if (!info.isFile()) return { fault: info.isDirectory() ? 'is a folder' : 'is not a regular file' };
       if (info.size > maxBytes) return { fault: `is ${info.size} bytes; at most ${maxBytes} are read` };
-      // Not by `readFile`: the file may grow meanwhile.
+      // `readFile` is not used, because the file may grow meanwhile.
       const { buffer, bytesRead } = await handle.read(Buffer.alloc(info.size), 0, info.size, 0);
       return { bytes: buffer.subarray(0, bytesRead) };
     } finally {
-      // Nobody has to wait for the end of a file that was only read.
+      // Nobody has to wait until a file that was only read is closed.
       handle.close().catch(() => {});
     }
   } catch (thrown) {
@@ -53,8 +55,9 @@ function decode(bytes: Buffer): TextFile {
 }
 
 /**
- * Reads a file that an agent may have written. `unfit`: it is not a plain file, too big, or not readable. Synchronous, because the
- * start of an agent waits for several of them: a few microseconds each, while every trip to a thread waits for a busy hub.
+ * Reads a file that an agent may have written. `unfit` means that it is not a regular file, too big, or not readable.
+ * Synchronous, because the start of an agent waits for several such files. Reading takes microseconds, while a thread
+ * switch takes long on a busy hub.
  */
 export function readBounded(path: string): Buffer | 'missing' | 'unfit' {
   try {
@@ -73,7 +76,7 @@ export function readBounded(path: string): Buffer | 'missing' | 'unfit' {
   }
 }
 
-/** Reads what was appended to such a file, up to a limit; null if there is no such file. */
+/** Reads what was appended to such a file, up to a limit. Null if there is no such file. */
 export async function readFrom(path: string, offset: number): Promise<string | null> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => null);
   if (!file) return null;
@@ -91,8 +94,8 @@ export async function readFrom(path: string, offset: number): Promise<string | n
 const MAX_PLAIN_BYTES = 64 * 1024 * 1024;
 
 /**
- * Reads a file that an agent may have replaced. Null if it does not exist or is not a plain file: a link may lead anywhere, and
- * a pipe may never end.
+ * Reads a file that an agent may have replaced. Null if it does not exist or is not a regular file, because a link
+ * may lead anywhere and a pipe may never end.
  */
 export async function readPlainFile(path: string): Promise<Buffer | null> {
   const how = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
@@ -115,15 +118,18 @@ export const isPlainFile = (path: string): Promise<boolean> =>
   );
 
 interface ReplaceOptions {
-  /** For a new file. */
+  /** Permissions of a new file. */
   mode: number;
-  /** A file that exists keeps its own mode. */
+  /** If true, an existing file keeps its permissions. */
   keepsMode?: boolean;
-  /** On disk before this settles (default: true). */
+  /** Whether the file must be on disk before the promise settles (default: true). */
   sync?: boolean;
 }
 
-/** Atomic: a reader, or the file after a crash, has the old content or the new. Replaces whatever is there, and never follows a link. */
+/**
+ * Atomic: a reader, also after a crash, finds either the old content or the new. Replaces whatever is at the path,
+ * and never follows a link.
+ */
 export async function replaceFile(
   path: string,
   content: Buffer | string,
@@ -142,16 +148,16 @@ export async function replaceFile(
     }
     await rename(draft, path);
   } catch (thrown) {
-    await rm(draft, { force: true }).catch(() => {}); // the first error says why
+    await rm(draft, { force: true }).catch(() => {}); // only the first error matters
     throw thrown;
   }
 }
 
-/** For notes of ours that can be made again. */
+/** Writes one of Squad's own notes, which can be created again. */
 export const writePlainFile = (path: string, bytes: Buffer): Promise<void> =>
   replaceFile(path, bytes, { mode: 0o644, sync: false });
 
-/** False: something of that name exists. */
+/** Returns false if something of that name already exists. */
 export async function createFile(
   path: string,
   content: string,
@@ -174,14 +180,17 @@ export async function createFile(
   }
 }
 
-/** Adds the file's name to an error of a write: the system does not name a file that is open. */
+/** Adds the file's name to an error of a write, because the system does not name an open file. */
 export function unwritten(file: string, thrown: unknown): SquadError {
   if (thrown instanceof SquadError) return thrown;
   const { code, message, suggestions } = asSquadError(thrown);
   return new SquadError(code, `${file} cannot be written. ${message}`, { suggestions, cause: thrown });
 }
 
-/** Reads a text file that must be inside a folder, links resolved. The message of an error continues the file's name. */
+/**
+ * Reads a text file that must be inside a folder after resolving links. Error messages are written to follow the
+ * file's name.
+ */
 export async function readInside(root: string, file: string, maxBytes: number): Promise<string> {
   const path = await realpath(resolve(root, file)).catch((error: NodeJS.ErrnoException) => {
     throw new Error(error.code === 'ENOENT' ? 'does not exist' : `cannot be read: ${error.message}`);

@@ -2,20 +2,20 @@ import { type FSWatcher, watch } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
-/** Editors write a file in several steps: reading at once would see half of it. */
+/** Editors write a file in several steps, so reading at once would see half of it. */
 const DEBOUNCE_MS = 50;
-/** After a watch could not start, or failed. */
+/** Delay before retrying a watch that could not start or that failed. */
 const RETRY_MS = 2_000;
 const MAX_DEPTH = 3;
 const MAX_FOLDERS = 256;
 
-/** Paths inside the folder that changed; null: unknown which. */
+/** Paths inside the folder that changed. Null if it is unknown which. */
 export type Changed = ReadonlySet<string> | null;
 
 /**
- * Calls back, shortly after the first of several changes, when something in a folder or a few levels below it has changed. The
- * folder may be created later, removed, or replaced. Returns a function that stops the watch. It uses one watch per folder:
- * Node's recursive watch uses one per file.
+ * Calls back when something in a folder or a few levels below it has changed, shortly after the first of several
+ * changes. The folder may be created later, removed, or replaced. Returns a function that stops the watch. Uses one
+ * watch per folder, because Node's recursive watch uses one per file.
  */
 export function watchFolder(folder: string, onChange: (changed: Changed) => void): () => void {
   const watches = new Map<string, { watcher: FSWatcher; ino: number }>();
@@ -37,7 +37,7 @@ export function watchFolder(folder: string, onChange: (changed: Changed) => void
     }, DEBOUNCE_MS).unref();
   };
 
-  /** Watches every folder that has no watch yet, and drops watches of folders that are gone. */
+  /** Watches every folder that is not watched yet, and drops watches of removed folders. */
   async function follow(): Promise<void> {
     const seen = new Set<string>();
     const parent = dirname(folder);
@@ -56,7 +56,7 @@ export function watchFolder(folder: string, onChange: (changed: Changed) => void
     for (const path of [...watches.keys()]) if (!seen.has(path)) drop(path);
   }
 
-  /** False if there is no such folder. A folder that was replaced gets a new watch. */
+  /** Watches one folder. False if there is no such folder. A folder that was replaced gets a new watch. */
   async function hold(path: string, onEvent: (name: string | null) => void): Promise<boolean> {
     const info = await stat(path).catch(() => null);
     if (!info?.isDirectory() || isOver) return false;
@@ -100,10 +100,10 @@ export function watchFolder(folder: string, onChange: (changed: Changed) => void
 
 interface NameWatchOptions {
   folder: string;
-  /** Only changes of this name, and of the folder itself, are reported. */
+  /** Only changes of this file name, and of the folder itself, are reported. */
   name: string;
   onChange(): void;
-  /** The folder cannot be watched. Called once. */
+  /** Called once if the folder cannot be watched. */
   onError(reason: string): void;
 }
 
@@ -111,7 +111,7 @@ interface NameWatchOptions {
 export class NameWatch {
   readonly #options: NameWatchOptions;
   #watcher: FSWatcher | null = null;
-  /** Of the folder when the watch started. */
+  /** Identity of the folder when the watch started. */
   #identity: string | null = null;
   #isReported = false;
 
@@ -119,7 +119,7 @@ export class NameWatch {
     this.#options = options;
   }
 
-  /** Watches the folder that is there now. Later changes are reported. */
+  /** Starts to watch the folder that exists now. */
   async renew(): Promise<void> {
     const identity = await identityOf(this.#options.folder);
     if (identity === this.#identity) return;
@@ -147,7 +147,7 @@ export class NameWatch {
       this.#watcher = watcher;
       this.#identity = identity;
     } catch (thrown) {
-      // It was just removed: the watch of its parent reports when it comes back.
+      // The folder was just removed. The watch of its parent reports when it is created again.
       if ((thrown as NodeJS.ErrnoException).code !== 'ENOENT') this.#report(thrown);
     }
   }
@@ -159,7 +159,7 @@ export class NameWatch {
   }
 }
 
-/** Inode numbers are reused; the time of creation tells two folders apart. */
+/** Inode numbers are reused, so the creation time is needed to distinguish two folders. */
 async function identityOf(folder: string): Promise<string | null> {
   const info = await stat(folder, { bigint: true }).catch(() => null);
   return info?.isDirectory() ? `${info.dev}:${info.ino}:${info.birthtimeNs}` : null;

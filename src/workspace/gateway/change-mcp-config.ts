@@ -9,18 +9,20 @@ import { trust } from '../settings/trust.ts';
 import { replaceTeamFile, teamFolder } from '../team/team-file.ts';
 import { mayCount, mcpConfigPath, readMcpConfig, requireMcpConfig } from './mcp-config-file.ts';
 
-/** Next to the file, for completion in editors. */
+/** Name of the schema file next to the configuration. Editors use it for completion. */
 export const SCHEMA_NAME = 'mcp-config.schema.json';
 
 export const EMPTY_MCP_CONFIG = `${JSON.stringify({ $schema: `./${SCHEMA_NAME}`, servers: {} }, null, 2)}\n`;
 
 export interface ChangedConfig {
   file: string;
-  /** False: the previous text was not trusted, so the new one is not either. */
+  /** False if the previous text was not trusted. Then the new text is not trusted either. */
   isTrusted: boolean;
 }
 
-/** The text and its configuration; those of an empty file if there is none. */
+/**
+ * Text of the configuration file and its parsed content. Without a file, text and content of an empty configuration.
+ */
 export interface CurrentConfig {
   text: string;
   config: McpConfig;
@@ -39,12 +41,15 @@ export async function currentMcpConfig(workspace: string): Promise<CurrentConfig
   return { text, config: requireMcpConfig(file, text), isNew: 'missing' in read };
 }
 
-/** Held while a Squad command changes a configuration: meanwhile its text and the trust in it may not match. */
+/**
+ * Lock that Squad commands hold while they change a configuration. Meanwhile the text and the trust in it may not
+ * match.
+ */
 export const changeLock = (home: string): string => join(home, 'mcp-config.lock');
 
 /**
- * Replaces the whole file with the result of `edit`; if `edit` throws, the file stays as it is. If the user trusted the previous
- * text, the new one is trusted too.
+ * Replaces the whole file with the result of `edit`. If `edit` throws, the file stays unchanged. If the user trusted
+ * the previous text, the new text is trusted too.
  */
 export async function changeMcpConfig(
   home: string,
@@ -58,7 +63,7 @@ export async function changeMcpConfig(
     refuseMoreMistakes(file, before.config, requireMcpConfig(file, after));
     const isTrusted = before.isNew || (await mayCount(home, file, before.text, before.config));
     const target = await placeToWrite(workspace, file);
-    // Editors do not use the lock.
+    // The file is checked again, because editors do not use Squad's lock.
     unlessChanged(workspace, before, await currentMcpConfig(workspace));
     await replaceTeamFile(target, Buffer.from(after));
     if (isTrusted) await trust(home, target, after);
@@ -68,7 +73,7 @@ export async function changeMcpConfig(
   });
 }
 
-/** A change by Squad may leave existing mistakes, but must not add one. */
+/** A change by Squad may keep existing mistakes, but must not add one. */
 function refuseMoreMistakes(file: string, before: McpConfig, after: McpConfig): void {
   const made = Object.entries(after.disabled ?? {}).find(([id]) => !Object.hasOwn(before.disabled ?? {}, id));
   if (made)
@@ -78,7 +83,7 @@ function refuseMoreMistakes(file: string, before: McpConfig, after: McpConfig): 
     );
 }
 
-/** Throws if the file is not the one that was shown to the user or read for the change. */
+/** Throws if the file has changed since it was shown to the user or read for the change. */
 export function unlessChanged(workspace: string, before: CurrentConfig, now: CurrentConfig): void {
   if (now.text !== before.text || now.isNew !== before.isNew)
     throw new SquadError(
@@ -88,7 +93,7 @@ export function unlessChanged(workspace: string, before: CurrentConfig, now: Cur
     );
 }
 
-/** A file in `.squad`, links resolved: a link inside the workspace stays a link. */
+/** Real path of a file in `.squad`, so that a link inside the workspace stays a link. */
 export async function placeToWrite(workspace: string, file: string): Promise<string> {
   const place = await resolveInside(workspace, file);
   if ('real' in place) return place.real;

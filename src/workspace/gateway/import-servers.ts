@@ -7,7 +7,7 @@ import { SquadError } from '../../schema/error.ts';
 import { type McpConfig, Server, ServerId } from '../../schema/mcp-config.ts';
 import { parseJsonTree, problemText } from '../files/json-file.ts';
 
-/** A server in the format of other clients; unknown fields are ignored. */
+/** A server in the format of other MCP clients. Unknown fields are ignored. */
 const ForeignServer = z.looseObject({
   type: z.string().optional(),
   command: z.string().min(1).optional(),
@@ -23,19 +23,19 @@ const ForeignServer = z.looseObject({
 type ServerEntry = Record<string, string | string[] | Record<string, string>>;
 
 interface TranslatedServer {
-  /** The JSON for our file, and the same parsed. */
+  /** JSON for Squad's file, and the same as a parsed object. */
   entry: ServerEntry;
   server: Server;
-  /** Variables that have to be set. */
+  /** Environment variables that the user has to set. */
   variables: string[];
-  /** Notes for the user: settings that could not be imported, a secret in the file. */
+  /** Notes for the user, for example about settings that could not be imported or a secret in the file. */
   notes: string[];
 }
 
-/** A server of another client in our format, or why it cannot be imported. */
+/** Converts a server of another client to Squad's format, or says why it cannot be imported. */
 function translateServer(
   foreign: unknown,
-  /** Descriptions of the inputs that the other client asks its user for, by id. */
+  /** Descriptions, by id, of the inputs that the other client asks its user for. */
   inputs: ReadonlyMap<string, string>,
 ): TranslatedServer | { reason: string } {
   const parsed = ForeignServer.safeParse(foreign);
@@ -82,7 +82,7 @@ function entryOf(
       command: translate(command),
       ...(args.length > 0 && { args: args.map(translate) }),
       ...(Object.keys(env).length > 0 && { env: all(env) }),
-      // Where it would start anyway.
+      // Omitted if it is the folder where the server starts anyway.
       ...(cwd !== undefined && !/^\$\{workspaceFolder\}\/?$/.test(cwd) && { cwd: translate(cwd) }),
       tools: ['*'],
     };
@@ -95,7 +95,10 @@ function entryOf(
   };
 }
 
-/** Turns `${env:X}`, `${input:x}`, `${workspaceFolder}` and the like into `${X}`. Unknown ones stay, and are not variables here. */
+/**
+ * Turns `${env:X}`, `${input:x}`, `${workspaceFolder}` and similar placeholders into `${X}`. Unknown placeholders
+ * stay unchanged and do not count as variables.
+ */
 function translateText(
   text: string,
   inputs: ReadonlyMap<string, string>,
@@ -125,35 +128,35 @@ const PREDEFINED: Partial<Record<string, string>> = {
   '/': '/',
 };
 
-/** `github-token` → `GITHUB_TOKEN`. */
+/** Turns `github-token` into `GITHUB_TOKEN`. */
 const variableFor = (input: string): string =>
   input
     .toUpperCase()
     .replace(/[^A-Z0-9_]/g, '_')
     .replace(/^(?=\d)/, '_');
 
-/** Files of other clients with a project's servers, in the workspace. */
+/** Files in a workspace where other clients configure MCP servers. */
 export const FOREIGN_FILES = ['.mcp.json', '.cursor/mcp.json', '.vscode/mcp.json'];
 
-/** Each is compared with all others. */
+/** Limit of servers, because each is compared with all others. */
 const MAX_SERVERS = 500;
 
 export interface ImportedServer extends TranslatedServer {
   file: string;
-  /** Its name in that file. */
+  /** Name of the server in the other client's file. */
   name: string;
   id: string;
 }
 
 export interface Import {
   servers: ImportedServer[];
-  /** Servers that exist here already, with their id here. */
+  /** Servers that Squad's file already has, with their id in it. */
   there: { file: string; name: string; id: string }[];
   /** Servers that are not imported, with the reason. */
   left: { file: string; name: string; reason: string }[];
 }
 
-/** The servers of other clients' files in our format, each under a new id. Throws CONFIG_INVALID. */
+/** Converts the servers of other clients' files to Squad's format, each with a new id. Throws CONFIG_INVALID. */
 export function importServers(
   files: readonly { file: string; text: string }[],
   { servers: existing }: Pick<McpConfig, 'servers'>,
@@ -218,7 +221,7 @@ function contentOf(
   };
 }
 
-/** Agents have Squad's own tools anyway; a second Squad would belong to another user. */
+/** Squad itself is not imported: agents have its tools anyway, and a second Squad would belong to another user. */
 function isSquad(name: string, server: Server): boolean {
   const words = 'command' in server ? [server.command, ...server.args] : [];
   return name === 'squad' || words.some(word => /(^|\/)squad(-mcp)?(\.cjs)?(@[^/]*)?$/.test(word));
@@ -229,7 +232,7 @@ function sameAs(server: Server, known: ReadonlyMap<string, Server>): string | nu
   return same ? same[0] : null;
 }
 
-/** The fields that identify a server; lists of tools are our own. */
+/** Fields that identify a server. Lists of tools are left out, because only Squad has them. */
 const startOf = (server: Server) =>
   'command' in server
     ? [server.command, server.args, server.env, server.cwd]
@@ -237,7 +240,9 @@ const startOf = (server: Server) =>
 
 const MAX_ID_LENGTH = 24;
 
-/** The name itself if it can be an id. `GitHub (work)` → `github-work`, or `github-work-2` if that exists. */
+/**
+ * Uses the name itself if it is a valid id. `GitHub (work)` becomes `github-work`, or `github-work-2` if that exists.
+ */
 function freeId(name: string, known: ReadonlyMap<string, Server>): string {
   if (ServerId.safeParse(name).success && !known.has(name)) return name;
   const plain = name

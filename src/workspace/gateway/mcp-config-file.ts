@@ -31,13 +31,13 @@ type Issue = z.core.$ZodIssue;
 type Json = Record<string, unknown>;
 
 export type ParsedMcpConfig =
-  /** The problems are those of the disabled servers. */
+  /** These problems are only those of disabled servers. */
   | { config: McpConfig; tree: Node; problems: JsonProblem[] }
   | { config: null; tree: null; problems: JsonProblem[] };
 
 /**
- * Parses `.squad/mcp-config.json`. A mistake in a server's entry, restrictions or rules disables that server, and the rest of the
- * file counts: a restriction that cannot be read must not leave its server open. Any other mistake makes the whole file invalid.
+ * Parses `.squad/mcp-config.json`. A mistake in a server's entry, restrictions or rules disables only that server,
+ * because an unreadable restriction must not leave its server open. Any other mistake makes the whole file invalid.
  */
 export function parseMcpConfig(text: string): ParsedMcpConfig {
   const parsed = parseJsonTree(text);
@@ -65,7 +65,7 @@ export function parseMcpConfig(text: string): ParsedMcpConfig {
   return { config: { ...rest.data, disabled }, tree, problems };
 }
 
-/** The same, but throws the first mistake that makes the file invalid. */
+/** Like `parseMcpConfig`, but throws the first mistake that makes the whole file invalid. */
 export function requireMcpConfig(file: string, text: string): McpConfig {
   const { config, problems } = parseMcpConfig(text);
   if (config !== null) return config;
@@ -75,7 +75,7 @@ export function requireMcpConfig(file: string, text: string): McpConfig {
   });
 }
 
-/** Every run has Squad's own connection; an entry of the file for it has no effect. */
+/** Every run has Squad's own connection, so an entry for it in the file has no effect. */
 function withoutSquad(value: unknown): unknown {
   const servers = recordOf(recordOf(value)?.servers);
   if (servers === null || !Object.hasOwn(servers, SQUAD_ITSELF)) return value;
@@ -83,7 +83,7 @@ function withoutSquad(value: unknown): unknown {
   return { ...recordOf(value), servers: others };
 }
 
-/** The server that a mistake is about; null: the whole file. */
+/** The server that a mistake is about. Null for the whole file. */
 function serverOf({ path }: Issue, value: unknown): string | null {
   const [key, second, third] = path.map(step => (typeof step === 'symbol' ? '' : step));
   if (key === 'servers' && second !== undefined) return String(second);
@@ -125,7 +125,7 @@ function typeOf(value: unknown, id: string): DisabledServer['type'] {
 
 const recordOf = (value: unknown): Json | null => (isObject(value) ? value : null);
 
-/** Path in the workspace. */
+/** Path of the file in the workspace. */
 export const MCP_CONFIG_NAME = join('.squad', 'mcp-config.json');
 
 export const mcpConfigPath = (workspace: string): string => join(workspace, MCP_CONFIG_NAME);
@@ -139,15 +139,15 @@ export interface ConfigRemark {
   suggestion: string | null;
 }
 
-/** `config` is null when the text is not a configuration; then there is an error among the remarks. */
+/** `config` is null when the text is not a valid configuration. The remarks then contain an error. */
 export interface CheckedConfig {
   config: McpConfig | null;
   remarks: ConfigRemark[];
-  /** Servers and tools that role files name and that do not exist. */
+  /** Servers and tools that role files name but that do not exist. */
   ofRoles: RoleFinding[];
 }
 
-/** Room for thousands of servers, roles and rules. */
+/** Enough for thousands of servers, roles and rules. */
 const MAX_CONFIG_BYTES = 256 * 1024;
 
 /** Reads a workspace's configuration. Does not follow a link that leads out of the workspace. */
@@ -159,7 +159,7 @@ export async function readMcpConfig(workspace: string): Promise<TextFile> {
 
 const NOTHING_KNOWN: KnownToLint = { roles: null, env: null };
 
-/** Checks the text by itself and against other known facts. */
+/** Checks the text by itself and against known facts, such as roles and tools. */
 export function checkMcpConfig(text: string, known: KnownToLint = NOTHING_KNOWN): CheckedConfig {
   const { config, tree, problems } = parseMcpConfig(text);
   const wrong = problems.map(({ offset, message, suggestion = null }) => ({
@@ -182,7 +182,7 @@ export function checkMcpConfig(text: string, known: KnownToLint = NOTHING_KNOWN)
   };
 }
 
-/** The same in a worker thread, so that a large file does not block the hub. */
+/** Like `checkMcpConfig`, in a worker thread, so that a large file does not block the hub. */
 export const checkMcpConfigOffThread = (text: string): Promise<CheckedConfig> =>
   offThread('mcp-config', checkMcpConfig, text.length, text);
 
@@ -192,7 +192,7 @@ export function remarkText(file: string, { line, column, message, suggestion }: 
     .join(' ');
 }
 
-/** Whether a configuration may take effect. Without servers it gives nobody anything, and needs no trust. */
+/** Whether a configuration may take effect. One without servers gives no access and needs no trust. */
 export async function mayCount(
   home: string,
   file: string,
@@ -202,7 +202,7 @@ export async function mayCount(
   return Object.keys(config.servers).length === 0 || isTrusted(home, file, text);
 }
 
-/** The file, if it is valid and waits for the user's trust. */
+/** The file, if it is valid and waits for the user to trust it. */
 export async function untrustedMcpConfig(home: string, workspace: string): Promise<string[]> {
   const file = mcpConfigPath(workspace);
   const read = await readMcpConfig(workspace);
@@ -215,12 +215,12 @@ const sentence = (message: string) => (/[.?!]$/.test(message) ? message : `${mes
 
 /** Effects of a configuration, for the person who decides whether to trust it. */
 export interface McpSummary {
-  /** Programs, each with its arguments. */
+  /** Programs that the configuration starts, with their arguments. */
   starts: { server: string; command: string }[];
   reaches: { server: string; url: string }[];
-  /** Variables that it reads from the environment. */
+  /** Variables that the configuration reads from the environment. */
   reads: string[];
-  /** `role` null: every run. */
+  /** Servers by role. `role` is null for servers of every run. */
   gives: { role: string | null; servers: string[] }[];
 }
 
@@ -239,7 +239,7 @@ export function summaryOf(config: McpConfig): McpSummary {
   };
 }
 
-/** `start github (npx -y x) and reach docs (https://…)`. */
+/** Summary such as `start github (npx -y x) and reach docs (https://…)`. */
 export function summaryText(config: McpConfig): string {
   const { starts, reaches } = summaryOf(config);
   return [
@@ -265,7 +265,10 @@ function listed(verb: string, names: string[]): string {
   return `${verb} ${names.slice(0, MAX_NAMED).join(', ')}${more}`;
 }
 
-/** Command or address of a server, with its environment or headers. Nothing is cut, because a person decides by these lines. */
+/**
+ * Command or address of a server, with its environment or headers. Nothing is shortened, because a person decides by
+ * these lines.
+ */
 export function startLines(server: Server): string[] {
   const isLocal = 'command' in server;
   const given = Object.entries(isLocal ? server.env : server.headers);
@@ -276,16 +279,19 @@ export function startLines(server: Server): string[] {
   ].map(line => exactLine(createRedactor(literalSecrets(server)).text(line)));
 }
 
-/** Quotes arguments with spaces, so that one does not look like two. For reading, not for pasting: hidden characters stay. */
+/**
+ * Quotes arguments with spaces, so that one does not look like two. The result is for reading, not for pasting:
+ * hidden characters stay.
+ */
 function commandOf({ command, args }: Extract<Server, { command: string }>): string {
   return [command, ...args].map(word => (/^[^\s"']+$/.test(word) ? word : JSON.stringify(word))).join(' ');
 }
 
-/** For logs: without secrets that somebody wrote into the file. */
+/** Text for logs, without secrets that somebody wrote into the file. */
 const redacted = (server: Server, text: string): string =>
   shown(createRedactor(literalSecrets(server)).text(text));
 
-/** Uncut, on one line: line ends and tabs become symbols. */
+/** The whole text on one line: line ends and tabs become symbols. */
 const exactLine = (text: string): string => visibleText(text).replaceAll('\n', '␊').replaceAll('\t', '␉');
 
 const shown = (text: string): string => oneLine(text, MAX_TEXT_LENGTH);

@@ -21,11 +21,14 @@ import {
 
 interface Before {
   config: McpConfig | null;
-  /** Text that `config` was read from. */
+  /** Text of the file that `config` was read from. */
   text: string | null;
 }
 
-/** The configuration in force after the file was read, given the one before. A mistake never gives more than before. */
+/**
+ * Decides which configuration applies after the file was read, given the previous one. A mistake in the file never
+ * grants more than before.
+ */
 export async function judgeConfig(
   home: string,
   file: string,
@@ -56,7 +59,10 @@ export async function judgeConfig(
   }
 }
 
-/** Whether the user trusts it, or why that is unknown: if the list of trusted files cannot be read, nothing is trusted. */
+/**
+ * Whether the user trusts the file, or why that is unknown. If the list of trusted files cannot be read, nothing is
+ * trusted.
+ */
 async function trusted(ask: () => ReturnType<typeof isTrusted>): Promise<boolean | string> {
   try {
     return await ask();
@@ -66,19 +72,19 @@ async function trusted(ask: () => ReturnType<typeof isTrusted>): Promise<boolean
 }
 
 interface McpConfigsOptions {
-  /** Squad's home, where trust is kept. */
+  /** Squad's home folder, where trust is stored. */
   home: string;
-  /** Called once for each problem while it lasts. */
+  /** Called once per problem, not again while the problem lasts. */
   warn(message: string): void;
 }
 
-/** A workspace without runs that nobody has asked about for this long is no longer watched. */
+/** A workspace without runs that was not requested for this long is no longer watched. */
 const IDLE_MS = 10 * 60_000;
-/** An editor saves in several steps, each with a change event of its own. */
+/** Delay before reading, because editors save in several steps, each with its own change event. */
 const SETTLE_MS = 50;
 const TRUST_POLL_MS = 500;
 
-/** Keeps the `.squad/mcp-config.json` of every workspace that was asked about. */
+/** Keeps the parsed `.squad/mcp-config.json` of every workspace that was requested. */
 export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs {
   const entries = new Map<string, Entry>();
   const listeners = new Set<(workspace: string) => void>();
@@ -131,11 +137,12 @@ export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs 
     entries.set(workspace, entry);
     entry.askedAt = performance.now();
     if (!entry.isWatched && !isClosed) {
-      // Polls the file instead of watching the home, whose database changes with every event.
+      // The file of trusted files is polled. Watching the home folder would be expensive, because its database
+      // changes with every event.
       if (![...entries.values()].some(each => each.isWatched))
         watchFile(trustFile, { interval: TRUST_POLL_MS, persistent: false }, onTrust);
       entry.isWatched = true;
-      // The file may have changed while nobody watched it. A first question reads it anyway.
+      // The file may have changed while it was not watched. The first request reads it anyway.
       if (entry.inForce) soon(entry);
     }
     return entry;
@@ -183,7 +190,7 @@ export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs 
     }, SETTLE_MS).unref();
   }
 
-  /** Settles after a read that began now or later; whoever asks meanwhile shares the next read. */
+  /** Settles after a read that began now or later. Requests that come meanwhile share the next read. */
   function refresh(entry: Entry): Promise<void> {
     entry.next ??= entry.reading.then(() => {
       entry.next = null;
@@ -200,7 +207,7 @@ export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs 
     try {
       const first = await judge();
       if (first.config !== null || first.state === 'none') return first;
-      // A change by Squad writes two files: this may be the new text with the old trust.
+      // A change by Squad writes two files, so without the lock this could read the new text with the old trust.
       await whenFree(changeLock(home));
       return await judge().catch(() => first);
     } catch (thrown) {
@@ -210,7 +217,7 @@ export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs 
 
   async function update(entry: Entry): Promise<void> {
     const before = entry.inForce;
-    // Before the file is read, so that later changes are noticed.
+    // Renewed before the file is read, so that later changes are noticed.
     if (entry.isWatched) await Promise.all(entry.watches.map(watch => watch.renew()));
     const { text, ...inForce } = await judged(entry);
     if (!entry.isWatched) for (const watch of entry.watches) watch.close();
@@ -225,19 +232,19 @@ export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs 
 interface Entry {
   workspace: string;
   inForce: ConfigInForce | null;
-  /** The text of the configuration in force. */
+  /** Text of the configuration in force. */
   text: string | null;
   watches: NameWatch[];
   isWatched: boolean;
   askedAt: number;
-  /** Runs that use it. */
+  /** Number of runs that use this configuration. */
   keepers: number;
   timer: NodeJS.Timeout | undefined;
   reading: Promise<void>;
   next: Promise<void> | null;
 }
 
-/** Some editors move the old file away before they write the new one: no run must lose its servers because of that. */
+/** Some editors move the old file away before they write the new one. No run may lose its servers because of that. */
 async function read({ workspace, inForce }: Entry): ReturnType<typeof readMcpConfig> {
   const first = await readMcpConfig(workspace);
   if (!('missing' in first) || !inForce?.config) return first;

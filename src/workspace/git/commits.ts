@@ -4,8 +4,8 @@ import { type Environment, type Git, ignoreExitOne } from './git.ts';
 export const SQUAD_EMAIL = 'squad@localhost';
 
 /**
- * Squad's identity in the commits it makes: the branch and the message say whose work they hold. An agent may have set
- * replacement objects, so every command that reads commits or trees for Squad ignores those.
+ * Squad's identity in commits that it makes. The branch and the message say whose work a commit contains. An agent
+ * may have set replacement objects, so every git command that reads commits or trees for Squad ignores them.
  */
 export const COMMITTER = {
   GIT_AUTHOR_NAME: 'Squad',
@@ -20,14 +20,14 @@ export interface TreeEntry {
   oid: string;
 }
 
-/** A path, one character per byte, whose entry differs between two commits, or a commit and an index. */
+/** A path (one character per byte) whose entry differs between two commits, or between a commit and an index. */
 export interface TreeChange {
   path: string;
   was: TreeEntry | null;
   is: TreeEntry | null;
 }
 
-/** Output of `--raw -z --no-renames`: `:100644 100755 1234… 5678… M`, path, … */
+/** Parses output of `--raw -z --no-renames`: `:100644 100755 1234… 5678… M`, path, … */
 export function parseRawDiff(output: Buffer): TreeChange[] {
   const tokens = splitPaths(output);
   const entry = (mode = '', oid = '') => (mode === '000000' ? null : { mode, oid });
@@ -38,11 +38,11 @@ export function parseRawDiff(output: Buffer): TreeChange[] {
   });
 }
 
-/** Compares type and content, not the executable bit: not every file system stores that. */
+/** Compares type and content, not the executable bit, because not every file system stores that bit. */
 export const sameContent = (one: TreeEntry | null, other: TreeEntry | null): boolean =>
   one?.oid === other?.oid && (one?.mode === '120000') === (other?.mode === '120000');
 
-/** A commit's entry at a path, null if there is none. A folder has mode 040000. */
+/** Entry of a commit at a path. Null if there is none. A folder has mode 040000. */
 export async function entryAt(git: Git, commit: string, path: string): Promise<TreeEntry | null> {
   const args = ['ls-tree', '-z', '--full-tree', commit, '--', path];
   // `100644 blob 1234…\tpath`
@@ -50,7 +50,7 @@ export async function entryAt(git: Git, commit: string, path: string): Promise<T
   return mode && oid ? { mode, oid } : null;
 }
 
-/** Makes a commit that nothing points to yet. */
+/** Creates a commit that no ref points to yet. */
 export async function commitTree(
   git: Git,
   tree: string,
@@ -63,7 +63,7 @@ export async function commitTree(
   return outputLine(await git.run(args, { env, input }));
 }
 
-/** Commits by full name of the refs that the patterns (or other arguments of for-each-ref) select. */
+/** Commits by full ref name. The arguments of for-each-ref select the refs. */
 export async function readRefs(git: Git, ...args: string[]): Promise<Map<string, string>> {
   const list = String(await git.run(['for-each-ref', '--format=%(objectname) %(refname)', ...args]));
   return new Map(
@@ -74,7 +74,7 @@ export async function readRefs(git: Git, ...args: string[]): Promise<Map<string,
   );
 }
 
-/** The tip of exactly this branch, null if there is none. */
+/** Tip of exactly this branch. Null if the branch does not exist. */
 export async function branchTip(git: Git, branch: string): Promise<string | null> {
   const ref = `refs/heads/${branch}`;
   return (await readRefs(git, ref)).get(ref) ?? null;
@@ -93,7 +93,10 @@ export async function isAncestor(git: Git, commit: string, of: string): Promise<
 
 export const outputLine = (output: Buffer): string => String(output).trim();
 
-/** Paths, one character per byte, of the submodules that `.gitmodules` in a commit or tree names; none if it cannot be read. */
+/**
+ * Paths (one character per byte) of the submodules that `.gitmodules` in a commit or tree names. Empty if the file
+ * cannot be read.
+ */
 export async function submodulePaths(git: Git, treeish: string): Promise<string[]> {
   const args = [
     'config',
@@ -107,7 +110,7 @@ export async function submodulePaths(git: Git, treeish: string): Promise<string[
   return splitPaths(list).map(entry => entry.slice(entry.indexOf('\n') + 1));
 }
 
-/** The user's name and email from their git configuration, or Squad's. Takes nothing else from there. */
+/** The user's name and email from their git configuration, or Squad's. No other setting is read from there. */
 export async function committer(git: Git, env: Environment): Promise<Record<string, string>> {
   const read = async (more: Record<string, string>) => {
     const args = ['config', '--includes', '-z', '--get-regexp', '^user\\.(name|email)$'];
@@ -137,7 +140,7 @@ function parseIdentity(list: Buffer): { name?: string; email?: string } {
   const values = String(list)
     .split('\0')
     .map(entry => entry.split('\n'));
-  // The last one wins, as in git itself.
+  // The last value wins, as in git itself.
   const of = (key: string) => values.findLast(([name]) => name === key)?.[1];
   return { name: of('user.name'), email: of('user.email') };
 }

@@ -5,14 +5,14 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { readBounded, readFrom } from '../files/text-file.ts';
 import type { Git } from './git.ts';
 
-/** The folders of a work tree; linked ones share `commonDir`. */
+/** Folders of a work tree. Linked work trees share `commonDir`. */
 export interface GitFolder {
   root: string;
   gitDir: string;
   commonDir: string;
 }
 
-/** Finds the work tree around a folder as git does. A bare repository has none. */
+/** Finds the work tree around a folder, like git does. A bare repository has none. */
 export async function findGitFolder(directory: string): Promise<GitFolder | null> {
   for (let root = directory; ; root = dirname(root)) {
     const gitDir = gitDirAt(root);
@@ -27,7 +27,7 @@ export async function findGitFolder(directory: string): Promise<GitFolder | null
 
 const headLogOf = ({ gitDir }: GitFolder): string => join(gitDir, 'logs', 'HEAD');
 
-/** Size of the log of this work tree's HEAD, to which git appends. 0 if there is none. */
+/** Size of the reflog of this work tree's HEAD, to which git appends. 0 if there is none. */
 export const headLogSize = async (folder: GitFolder): Promise<number> =>
   (await stat(headLogOf(folder)).catch(() => null))?.size ?? 0;
 
@@ -37,14 +37,14 @@ export const headLogSince = async (folder: GitFolder, offset: number): Promise<s
 function gitDirAt(root: string): string | 'unreadable' | null {
   const path = join(root, '.git');
   const kind = kindOf(path);
-  // Git ignores an empty folder of that name too, and searches further up.
+  // Like git, skips a `.git` folder without a HEAD, and searches further up.
   if (kind === 'folder') return existsSync(join(path, 'HEAD')) ? path : null;
   if (kind === null) return null;
   const target = /^gitdir: (.+)$/s.exec(pathIn(readBounded(path)) ?? '')?.[1];
   return target ? resolve(root, target) : 'unreadable';
 }
 
-/** Null: unknown. */
+/** Null if it cannot be determined. */
 function commonDirOf(gitDir: string): string | null {
   const read = readBounded(join(gitDir, 'commondir'));
   if (read === 'missing') return gitDir;
@@ -52,7 +52,10 @@ function commonDirOf(gitDir: string): string | null {
   return path && resolve(gitDir, path);
 }
 
-/** As git reads it: a trailing space belongs to the path. Null for a path that Node cannot represent exactly. */
+/**
+ * Reads a path like git does: a trailing space belongs to the path. Null for a path that Node cannot represent
+ * exactly.
+ */
 function pathIn(read: Buffer | 'missing' | 'unfit'): string | null {
   if (typeof read === 'string') return null;
   const text = read.toString('utf8').replace(/[\r\n]+$/, '');
@@ -75,15 +78,18 @@ const OPERATIONS: readonly [file: string, name: string][] = [
   ['BISECT_LOG', 'a bisect'],
 ];
 
-/** Next to a work tree, for all that belongs to the Git folder of its sandboxed agents. */
+/** Folder next to a work tree, for everything that belongs to the Git folder of its sandboxed agents. */
 export const agentGitOf = (root: string): string => join(dirname(root), `${AGENT_GIT}${basename(root)}`);
-/** The other way round. */
+/** Inverse of `agentGitOf`: the work tree of such a folder. */
 export const agentTreeOf = (folder: string): string =>
   join(dirname(folder), basename(folder).slice(AGENT_GIT.length));
 export const isAgentGit = (name: string): boolean => name.startsWith(AGENT_GIT);
 const AGENT_GIT = '.git-';
 
-/** The operation that somebody's git, also one in a sandbox, is in the middle of in this work tree, or null. */
+/**
+ * Git operation that is in progress in this work tree, such as a merge or rebase, including one in a sandbox. Null if
+ * there is none.
+ */
 export function gitOperationInProgress({ folder: { root, gitDir } }: Git): string | null {
   const folders = [gitDir, join(agentGitOf(root), 'git', 'worktrees', basename(gitDir))];
   const isThere = (file: string) =>

@@ -17,33 +17,36 @@ import { type Git, GitError, type GitRun, ignoreExitOne } from './git.ts';
 // Paths are strings with one character per byte.
 
 interface IndexEntry {
-  /** Lower case: assume-unchanged. S: skip-worktree. */
+  /** Flag letter of git. A lower-case letter means assume-unchanged, S means skip-worktree. */
   tag: string;
   mode: string;
   path: string;
 }
 
-/** Files that the index tells git not to check. */
+/** Files that git does not check because of flags in the index. */
 export interface HiddenFiles {
-  /** Marked assume-unchanged. */
+  /** Files marked assume-unchanged. */
   assumed: string[];
-  /** Marked skip-worktree, and in the folder all the same. */
+  /** Files marked skip-worktree that exist in the folder anyway. */
   skipped: string[];
-  /** Marked skip-worktree and not in the folder, as in a sparse checkout. */
+  /** Files marked skip-worktree that are not in the folder, as in a sparse checkout. */
   absent: Set<string>;
-  /** Submodules: git does not report what is in those. */
+  /** Submodules, whose content git does not report. */
   links: string[];
 }
 
-/** Many files that were replaced are read again. */
+/** Long, because git reads again all files that were replaced. */
 const REFRESH_TIMEOUT_MS = 120_000;
 const LIST_TIMEOUT_MS = 300_000;
 const MAX_LIST_BYTES = 400 * 1024 * 1024;
 
-/** A repository's configuration may make git overlook changes. */
+/** Overrides settings of the repository that may make git overlook changes. */
 const THOROUGH = ['-c', 'core.trustctime=true', '-c', 'core.checkStat=default'];
 
-/** An index file (`GIT_INDEX_FILE`). Commits are made in a scratch one, without touching anybody else's. */
+/**
+ * An index file (`GIT_INDEX_FILE`). Squad makes commits in a scratch index, without touching the agent's or the
+ * user's.
+ */
 export class GitIndex {
   readonly file: string;
   readonly git: Git;
@@ -62,7 +65,9 @@ export class GitIndex {
     return this.git.run(['-c', 'core.splitIndex=false', ...args], { ...how, env });
   }
 
-  /** Makes this a copy of the index at `from`, or of the commit `tip` where there is none. Returns what it copied. */
+  /**
+   * Makes this a copy of the index at `from`, or of the commit `tip` if there is no index. Returns the copied index.
+   */
   async copy(from: string, tip?: string | (() => Promise<string>)): Promise<IndexFile | null> {
     const found = await readIndex(from);
     if (!found) {
@@ -72,13 +77,13 @@ export class GitIndex {
     await rm(this.file, { force: true });
     const file = await open(this.file, 'wx', 0o600);
     await file.writeFile(found.bytes).finally(() => file.close());
-    // Git reads files that are not older than the index to see whether they changed: the copy must not be younger than its source.
+    // Git reads files again that are not older than the index. Therefore the copy must not be newer than its source.
     const seconds = Number(found.mtimeNs - 1000n) / 1e9;
     await utimes(this.file, seconds, seconds);
     return found;
   }
 
-  /** Null removes the path. Either way a conflict at the path is resolved. */
+  /** Sets entries. Null removes the path. Either way a conflict at the path is resolved. */
   async set(entries: readonly (readonly [path: string, entry: TreeEntry | null])[]): Promise<void> {
     const removed = entries.flatMap(([path, entry]) => (entry ? [] : [path]));
     const added = entries.flatMap(([path, entry]) => (entry ? [`${entry.mode} ${entry.oid}\t${path}`] : []));
@@ -90,13 +95,16 @@ export class GitIndex {
     if (lines.length > 0) await this.run(['update-index', ...args], joinPaths(lines), LIST_TIMEOUT_MS);
   }
 
-  /** Entries that are not as in the commit. */
+  /** Entries that differ from the commit. */
   async changesFrom(commit: string, ...paths: string[]): Promise<TreeChange[]> {
     const args = ['diff-index', '--cached', '--raw', '-z', '--no-renames', '--no-abbrev', commit];
     return parseRawDiff(await this.run([...args, '--', ...paths]));
   }
 
-  /** Paths whose file is not as the index has it; with `commit`, whose file or entry is not as there. `folder` replaces the work tree. */
+  /**
+   * Paths whose file differs from the index. With `commit`, paths whose file or index entry differs from the commit.
+   * `folder` replaces the work tree.
+   */
   async changedPaths({ commit, folder }: { commit?: string; folder?: string } = {}): Promise<Set<string>> {
     const options = [...THOROUGH, ...(folder === undefined ? [] : [`--work-tree=${folder}`])];
     await this.run([...options, ...REFRESH], undefined, REFRESH_TIMEOUT_MS).catch(ignoreExitOne);
@@ -105,7 +113,7 @@ export class GitIndex {
     return new Set(splitPaths(await this.run([...options, ...list, ...how], undefined, LIST_TIMEOUT_MS)));
   }
 
-  /** Files among these that a filter such as Git LFS belongs to. */
+  /** Selects the files that a filter such as Git LFS applies to. */
   async filteredPaths(paths: readonly string[] | Promise<readonly string[]>): Promise<string[]> {
     const input = Promise.resolve(paths).then(joinPaths);
     const answer = splitPaths(
@@ -117,7 +125,10 @@ export class GitIndex {
   paths = async (): Promise<Set<string>> =>
     new Set(splitPaths(await this.run(['ls-files', '-z'], undefined, LIST_TIMEOUT_MS)));
 
-  /** As after `git reset`: git need not read again what it has read before, and reads the rest now. */
+  /**
+   * Resets the index like `git reset`: git does not read files again that it has read before, and reads the other files
+   * now.
+   */
   async reset(commit: string): Promise<void> {
     await this.run(['read-tree', '--reset', commit]);
     await this.run(REFRESH).catch(ignoreExitOne);
@@ -138,7 +149,10 @@ export class GitIndex {
     };
   }
 
-  /** Entries with a flag, and submodules. Git lists all entries to find them, so they are kept until the index changes. */
+  /**
+   * Entries with a flag, and submodules. Git lists all entries to find them, so the result is cached until the index
+   * changes.
+   */
   async #unusualEntries(signal?: AbortSignal): Promise<readonly IndexEntry[]> {
     const stamp = await settledStamp(this.file);
     const known = unusual.get(this.file);
@@ -154,7 +168,7 @@ export class GitIndex {
   }
 
   /**
-   * Makes git check files (those in `only`, or all) whatever flags the index has for them: people hide changes of their own
+   * Makes git check files (those in `only`, or all) despite flags in the index, because people hide their own changes
    * with `assume-unchanged` and `skip-worktree`. A file that a flag keeps out of the folder may stay away.
    */
   async unhide(only?: ReadonlySet<string>): Promise<HiddenFiles> {
@@ -167,7 +181,7 @@ export class GitIndex {
   setSkipWorktree = (paths: readonly string[]): Promise<void> =>
     this.#update(['--skip-worktree', '-z', '--stdin'], paths);
 
-  // In a partial clone not every blob is here, nor needed.
+  // `--missing-ok`, because a partial clone does not have every blob, and does not need it here.
   writeTree = async (): Promise<string> => outputLine(await this.run(['write-tree', '--missing-ok']));
 
   async commit(parent: string, message: string): Promise<string> {
@@ -180,10 +194,13 @@ const MAX_KEPT_INDEXES = 100;
 const MAX_KEPT_ENTRIES = 1_000;
 const unusual = new Map<string, { stamp: string; entries: readonly IndexEntry[] }>();
 
-/** Two changes within one tick of the file system's clock have the same time, so a new file may still change unseen. */
+/**
+ * Two changes within one tick of the file system's clock have the same time, so a change right after the first could
+ * go unnoticed.
+ */
 const SETTLED_AFTER_MS = 100;
 
-/** Differs after every change of the file; null while that is not certain. */
+/** A stamp that differs after every change of the file. Null while that is not certain. */
 async function settledStamp(file: string): Promise<string | null> {
   const found = await lstat(file, { bigint: true }).catch(() => null);
   if (!found?.isFile() || Date.now() - Number(found.ctimeMs) < SETTLED_AFTER_MS) return null;
@@ -193,7 +210,10 @@ async function settledStamp(file: string): Promise<string | null> {
 const NO_FILTER = new Set(['unspecified', 'unset', 'set']);
 const REFRESH = ['update-index', '-q', '--refresh', '--ignore-submodules'];
 
-/** `parent` must be git's own folder if the index is to be installed later: only there a rename is enough. */
+/**
+ * Creates a temporary index in `parent`. If the index is to be installed later, `parent` must be git's own folder, so
+ * that a rename is enough.
+ */
 export async function withScratchIndex<T>(
   git: Git,
   use: (index: GitIndex) => Promise<T>,
@@ -207,7 +227,7 @@ export async function withScratchIndex<T>(
   }
 }
 
-/** A copy of a work tree's index, next to it, so that it can be installed by a rename. */
+/** Copy of a work tree's index in the same folder, so that it can be installed by a rename. */
 export const withIndexCopy = <T>(git: Git, tip: string, use: (index: GitIndex) => Promise<T>): Promise<T> =>
   withScratchIndex(
     git,
@@ -219,8 +239,8 @@ export const withIndexCopy = <T>(git: Git, tip: string, use: (index: GitIndex) =
   );
 
 /**
- * A copy of a work tree's index in which no file is hidden from git. Where there is no index the copy holds `tip`, or nothing:
- * then git reads every file.
+ * Copy of a work tree's index in which no file is hidden from git. Without an index the copy holds `tip`, or nothing.
+ * Then git reads every file.
  */
 export const withHonestIndex = <T>(
   git: Git,
@@ -242,10 +262,13 @@ export const isSameIndex = (one: IndexFile | null, other: IndexFile | null): boo
 
 export const indexOf = ({ folder: { gitDir } }: Git): string => join(gitDir, 'index');
 
-/** The work tree's own index: only to be read. */
+/** The work tree's own index, for reading only. */
 export const ownIndex = (git: Git): GitIndex => new GitIndex(git, indexOf(git));
 
-/** The index, null where there is none. Git only ever replaces it as a whole. An agent may have put something else there. */
+/**
+ * Reads the index. Null if there is none. Git only ever replaces it as a whole. An agent may have put something else
+ * in its place.
+ */
 export async function readIndex(path: string): Promise<IndexFile | null> {
   const how = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
   const file = await open(path, how).catch((error: NodeJS.ErrnoException) => {

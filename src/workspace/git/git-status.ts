@@ -9,14 +9,14 @@ import { COMMITTER, parseRawDiff, type TreeChange } from './commits.ts';
 import type { Git, GitRun } from './git.ts';
 
 export interface StatusEntry {
-  /** Bytes of the path from the root, one character each. */
+  /** Path from the root, one character per byte. */
   path: string;
   isUntracked: boolean;
 }
 
 export interface StatusLine extends StatusEntry {
   isUnmerged: boolean;
-  /** Letter for the file in the folder, compared with the index: `.` is unchanged. */
+  /** Git's status letter for the file in the folder, compared with the index. `.` means unchanged. */
   inFolder: string;
   isSubmodule: boolean;
 }
@@ -29,11 +29,12 @@ export interface Status<E extends StatusEntry = StatusEntry> {
 
 const ARGUMENTS = [
   ...['status', '--porcelain=v2', '--branch', '-z', '--untracked-files=all', '--no-renames'],
-  // A submodule has its own configuration, so git must not run in it; that it is at another commit shows from outside.
+  // Git must not run inside a submodule, which has its own configuration. A submodule at another commit is still
+  // reported.
   ...['--ignore-submodules=dirty', '--no-ahead-behind'],
 ];
 
-/** The whole repository's state against its HEAD, by one process; `options` are git's own, before the command. */
+/** Status of the whole repository compared with HEAD, by one process. `options` are git options before the command. */
 export async function readStatus(
   git: Git,
   how: GitRun = {},
@@ -42,12 +43,12 @@ export async function readStatus(
   return parseStatus(await git.run([...options, ...ARGUMENTS], how));
 }
 
-/** Without untracked files: git does not search for any, and reads no ignore rules. */
+/** Status without untracked files: git does not search for any, and reads no ignore rules. */
 export async function readTrackedStatus(git: Git, how: GitRun = {}): Promise<Status> {
   return parseStatus(await git.run([...ARGUMENTS, '--untracked-files=no'], how));
 }
 
-/** Fields before the path, by the letter a line begins with. */
+/** Number of fields before the path, by the first letter of a line. */
 const FIELDS: Record<string, number> = { '1': 8, u: 10, '?': 1 };
 
 function parseStatus(output: Buffer): Status<StatusLine> {
@@ -62,7 +63,7 @@ function parseStatus(output: Buffer): Status<StatusLine> {
   return status;
 }
 
-/** `1 .M N... 100644 100644 100644 1234… 5678… path`, `u UU …`, `? path` */
+/** Parses `1 .M N... 100644 100644 100644 1234… 5678… path`, `u UU …` and `? path`. */
 function parseLine(line: string, fields: number): StatusLine {
   const [kind] = line;
   return {
@@ -85,11 +86,14 @@ function afterFields(line: string, count: number): string {
 export interface TrackedChange {
   path: string;
   status: ChangedFile['status'];
-  /** Null for binary content. */
+  /** Changed lines. Null for binary content. */
   lines: { insertions: number; deletions: number } | null;
 }
 
-/** For every comparison: the repository's configuration changes neither its output nor what it runs. */
+/**
+ * Options for every comparison, so that the repository's configuration changes neither the output nor which programs
+ * run.
+ */
 export const PLAIN_DIFF = [
   ...['diff', '--no-ext-diff', '--no-textconv', '--no-renames', '--no-color', '--no-relative', '-O/dev/null'],
   ...['--ignore-submodules=dirty', '--submodule=short', '--diff-algorithm=default'],
@@ -97,11 +101,11 @@ export const PLAIN_DIFF = [
 
 interface TrackedChanges {
   byPath: Map<string, TrackedChange>;
-  /** Why no lines could be counted; null when they were. */
+  /** Why lines could not be counted. Null when they were. */
   uncounted: string | null;
 }
 
-/** Tracked files that differ between the commit `base` and the work tree, or the commit `tip`. */
+/** Tracked files that differ between the commit `base` and the work tree, or between `base` and the commit `tip`. */
 export async function trackedChanges(
   git: Git,
   base: string,
@@ -114,7 +118,7 @@ export async function trackedChanges(
   try {
     return { byPath: parseChanges(await list('--numstat'), true), uncounted: null };
   } catch (error) {
-    // If it cannot read one file, such as a pipe, git counts none. It can still name them.
+    // If git cannot read one file, such as a pipe, it counts no lines at all, but can still name the files.
     return { byPath: parseChanges(await list(), false), uncounted: (error as Error).message };
   }
 }
@@ -139,7 +143,8 @@ function parseChanges(output: Buffer, hasCounts: boolean): Map<string, TrackedCh
     if (change && insertions !== '-')
       change.lines = { insertions: Number(insertions), deletions: Number(deletions) };
   }
-  // Named, but with nothing to count: only its date changed. Git lists such files unless it may refresh its index.
+  // A file without counted lines has only a new modification time. Git lists such files unless it may refresh its
+  // index.
   for (const path of uncertain) changes.delete(path);
   return changes;
 }
@@ -154,7 +159,7 @@ function letter(raw: string): TrackedChange['status'] {
 
 interface TreeChanges {
   files: TreeChange[];
-  /** Submodules that are at another commit. */
+  /** Submodules that are at another commit than recorded. */
   submodules: string[];
 }
 
@@ -170,8 +175,9 @@ export async function treeChanges(git: Git, from: string, to: string): Promise<T
 }
 
 /**
- * Ignore rules that no commit or diff shows: `core.excludesFile` (or the user's default file), then `.git/info/exclude`, one
- * character per byte. The last rule that matches decides, so the two are one list. Null: they cannot be read.
+ * Ignore rules that no commit or diff shows: `core.excludesFile` (or the user's default file), then
+ * `.git/info/exclude`, one character per byte. They form one list, because the last matching rule decides. Null if
+ * they cannot be read.
  */
 export async function readIgnoreRules(git: Git): Promise<string | null> {
   const files = [await excludesFile(git), join(git.folder.commonDir, 'info', 'exclude')];
@@ -180,7 +186,7 @@ export async function readIgnoreRules(git: Git): Promise<string | null> {
   return texts.map(text => (typeof text === 'string' ? '' : rulesIn(text))).join('');
 }
 
-/** The status under earlier rules, so that rules added or removed since then make no difference. */
+/** Status under earlier ignore rules, so that rules added or removed since make no difference. */
 export async function readStatusUnder(git: Git, rules: string | null, how: GitRun = {}): Promise<Status> {
   if (rules === null || rules === (await readIgnoreRules(git))) return readStatus(git, how);
   const [status, untracked] = await Promise.all([
@@ -191,15 +197,17 @@ export async function readStatusUnder(git: Git, rules: string | null, how: GitRu
   return { ...status, entries: [...status.entries, ...entries] };
 }
 
-/** `.gitignore` files that git ignores, so that no diff shows them, and that were written at `since` or later. */
+/**
+ * `.gitignore` files that git itself ignores, so that no diff shows them, and that were written at `since` or later.
+ */
 export async function hiddenIgnoreFiles(git: Git, since: number, how: GitRun = {}): Promise<string[]> {
   const ignored = ['ls-files', '--others', '--ignored', '--exclude-standard', '--directory', '-z'];
   const env = { ...how.env, GIT_LITERAL_PATHSPECS: '0' };
   const output = await git.run([...ignored, '--', ':(top,glob)**/.gitignore'], { ...how, env });
-  // Ignored folders are listed too, because git does not search them.
+  // Git lists ignored folders without searching them.
   const paths = splitPaths(output).filter(path => /(^|\/)\.gitignore$/.test(path));
   const stats = await eachOf(paths, path => statWorkFile(git.folder.root, path));
-  // A stat with bigints has whole milliseconds.
+  // Bigint stats have whole milliseconds, so `since` is rounded down.
   return paths.filter((_, at) => Number(stats[at]?.ctimeMs ?? 0) >= Math.floor(since));
 }
 
@@ -215,7 +223,7 @@ async function untrackedUnder(git: Git, rules: string, how: GitRun): Promise<str
   }
 }
 
-/** The setting is rare: git runs only if a configuration file mentions it. */
+/** The user's `core.excludesFile`. The setting is rare, so git runs only if a configuration file mentions it. */
 async function excludesFile(git: Git): Promise<string | null> {
   const { commonDir, gitDir } = git.folder;
   const configs = [join(commonDir, 'config'), join(gitDir, 'config.worktree')];
@@ -230,7 +238,7 @@ async function excludesFile(git: Git): Promise<string | null> {
   return HOME ? join(HOME, '.config', 'git', 'ignore') : null;
 }
 
-/** Without comments and byte order mark; each rule ends with a line end. */
+/** Rules of a file, without comments and byte order mark. Each rule ends with a line end. */
 const rulesIn = (text: Buffer): string =>
   text
     .toString('latin1')
@@ -241,8 +249,9 @@ const rulesIn = (text: Buffer): string =>
     .join('');
 
 /**
- * Options that make git ignore what the user ignores everywhere (editors' folders, secrets): that must not be committed in the
- * user's name. Git finds the default file by itself; of the user's configuration only the name of another file is taken.
+ * Options that make git ignore what the user ignores everywhere, such as editors' folders and secrets, because these
+ * must not be committed in the user's name. Git finds the default file by itself. From the user's configuration only
+ * the name of another ignore file is read.
  */
 export async function userExcludes(git: Git, env: Record<string, string | undefined>): Promise<string[]> {
   const { HOME, XDG_CONFIG_HOME } = env;
@@ -251,7 +260,7 @@ export async function userExcludes(git: Git, env: Record<string, string | undefi
   const isNaming = await Promise.all(files.map(mentionsExcludes));
   const naming = files.filter((_, at) => isNaming[at]);
   if (naming.length === 0) return [];
-  // The repository's own configuration wins.
+  // The repository's own setting takes precedence over the user's.
   const [own, ...users] = await Promise.all(
     [undefined, ...naming].map(file => configuredExcludes(git, file)),
   );
@@ -259,7 +268,10 @@ export async function userExcludes(git: Git, env: Record<string, string | undefi
   return named ? ['-c', `core.excludesFile=${named}`] : [];
 }
 
-/** Setting names have one spelling; each git process saved is time that somebody would wait. */
+/**
+ * True if a git configuration file may set `core.excludesFile`. Searches the text without running git, because callers
+ * wait for each git process. The setting's name has only one spelling.
+ */
 async function mentionsExcludes(file: string): Promise<boolean> {
   const text = await readFile(file, 'latin1').catch(() => '');
   return /excludesfile|include/i.test(text);
@@ -268,6 +280,6 @@ async function mentionsExcludes(file: string): Promise<boolean> {
 async function configuredExcludes(git: Git, userConfig?: string): Promise<string> {
   const args = ['config', '--includes', '--type=path', '--get', 'core.excludesFile'];
   const env = userConfig === undefined ? undefined : { GIT_CONFIG_GLOBAL: userConfig };
-  // The user's own git reports a configuration that it cannot read.
+  // An unreadable configuration is ignored, because the user's own git reports it.
   return String(await git.run(args, { codes: [1], env }).catch(() => '')).trim();
 }

@@ -148,3 +148,12 @@ test('another repository is reached by the one protocol that is named, and by no
   });
   expect(await git.reach(args, 'file')).toMatchObject({ code: 0 });
 });
+
+test('a limit of memory ends git with its own words', async () => {
+  trapped();
+  const git = await openGit(repo.root, repo.env);
+  const input = Buffer.alloc(64 * 1024 ** 2);
+  const hash = (maxMemoryBytes: number) => git.run(['hash-object', '--stdin'], { input, maxMemoryBytes });
+  await expect(hash(32 * 1024 ** 2)).rejects.toThrow('Out of memory');
+  expect(String(await hash(1024 ** 3))).toMatch(/^[0-9a-f]{40}\n$/);
+});

@@ -7,29 +7,29 @@ import { SquadError } from '../../schema/error.ts';
 import { findGitFolder, type GitFolder } from './git-folder.ts';
 import { privateGit, type Setting, settingsAt, settingsIn } from './private-git.ts';
 
-/** Git checks this itself before it reads a repository, unless it is given the path, as ours is. */
+/** Whether the user owns the repository. Git checks this itself, except when it is given the paths, as Squad does. */
 function isOwnedBy({ root, gitDir }: GitFolder, uid: number): boolean {
   return [root, join(root, '.git'), gitDir].every(path => {
     try {
       return lstatSync(path).uid === uid;
     } catch {
-      return true; // missing, or git cannot read it either
+      return true; // the path is missing, or git cannot read it either
     }
   });
 }
 
-/** Whether values of `safe.directory` name the folder. */
+/** Whether one of the `safe.directory` values names the folder. */
 const isAmong = (folders: readonly string[], root: string): boolean =>
   folders.some(
     folder =>
       folder === '*' || folder === root || (folder.endsWith('/*') && root.startsWith(folder.slice(0, -1))),
   );
 
-/** A failure of git. The message can be used in a result's note. */
+/** An error of git. Its message can be used as a note in a result. */
 export class GitError extends Error {
-  /** Null: git was not started, or was cancelled. */
+  /** Null if git was not started, or was cancelled. */
   readonly exitCode: number | null;
-  /** Its standard error. */
+  /** Standard error of git. */
   readonly said: string;
 
   constructor(message: string, end: { code: number | null; stderr: string } | null = null) {
@@ -39,7 +39,7 @@ export class GitError extends Error {
   }
 }
 
-/** Exit code 1 of some commands means "there is a difference", which is no failure. */
+/** Ignores exit code 1, with which some commands report a difference. */
 export function ignoreExitOne(error: unknown): void {
   if (!(error instanceof GitError) || error.exitCode !== 1) throw error;
 }
@@ -48,25 +48,27 @@ export interface GitRun {
   maxBytes?: number;
   limitMs?: number;
   signal?: AbortSignal;
-  /** Accept output that was cut at `maxBytes`. */
+  /** If true, output that was cut at `maxBytes` is accepted. */
   mayBeCut?: boolean;
-  /** With a promise git starts before the input is known. */
+  /** Standard input. With a promise, git starts before the input is known. */
   input?: Buffer | Promise<Buffer>;
-  /** In addition to the usual variables: an index of its own, who commits. */
+  /** Additional variables, for example for another index or another author. */
   env?: Record<string, string>;
-  /** Exit codes other than 0 that mean success too. */
+  /** Exit codes other than 0 that also mean success. */
   codes?: readonly number[];
+  /** Memory limit for content that an agent may have made so that git needs as much memory as there is. */
+  maxMemoryBytes?: number;
 }
 
 export interface Git {
   folder: GitFolder;
-  /** HOME and XDG_CONFIG_HOME name the user's own files. */
+  /** HOME and XDG_CONFIG_HOME lead to the user's own git configuration. */
   env: Environment;
-  /** Returns complete standard output. Throws GitError. */
+  /** Returns the complete standard output. Throws GitError. */
   run(args: string[], how?: GitRun): Promise<Buffer>;
   /**
-   * Runs a command that may reach another repository, by this protocol and no other. Never throws for its exit code. The
-   * repository's configuration of remotes applies: use one that nobody else writes to.
+   * Runs a command that may contact another repository, only by this protocol. Never throws because of an exit code.
+   * The repository's configuration of remotes applies, so use a repository that nobody else writes to.
    */
   reach(args: string[], protocol: Protocol, how?: GitRun): Promise<ProgramEnd>;
 }
@@ -80,9 +82,9 @@ const GIT_TIMEOUT_MS = 20_000;
 const USUAL_PATH = '/usr/local/bin:/usr/bin:/bin';
 
 /**
- * The one way Squad runs git. A repository's own files may name programs to run (hooks, filters, monitors, drivers,
- * transports), and an agent may have written them: git runs none of them. It reads only a configuration file of ours, with
- * those of the repository's settings that are known to be harmless.
+ * Opens a repository. Squad runs git only this way. A repository's files may name programs (hooks, filters, monitors,
+ * drivers, transports), and an agent may have written those files, so git must run none of them. Git reads only a
+ * configuration file that Squad writes, with those of the repository's settings that are known to be harmless.
  */
 export async function openGit(
   directory: string,
@@ -98,10 +100,10 @@ export async function openGit(
 type Preparation = (folder: GitFolder) => Promise<void>;
 const preparations = new Set<Preparation>();
 
-/** Has this done before Squad reads any repository: commits of sandboxed agents are brought into it. */
+/** Registers work that is done before Squad reads any repository: commits of sandboxed agents are brought into it. */
 export const beforeOpening = (prepare: Preparation): void => void preparations.add(prepare);
 
-/** Like `openGit`, for folders that are known, and without preparation. */
+/** Like `openGit`, for known folders and without preparation. */
 export function gitIn(
   folder: GitFolder,
   env: Environment,
@@ -115,13 +117,13 @@ export function gitIn(
   };
 
   async function call(args: string[], how: GitRun): Promise<ProgramEnd> {
-    // The input may fail before git runs and waits for it; whoever makes it reports why.
+    // The input may fail before git waits for it. Its producer reports the error.
     if (how.input instanceof Promise) how.input.catch(() => {});
     trusted ??= checkTrust();
     await trusted;
     const place = await privateGit(folder, config => readSettings(config, env));
     if (place === null) throw new GitError('the configuration of the repository cannot be read');
-    // Git would create it, but not through our link.
+    // Git would create this folder itself, but not through Squad's link.
     if (args[0] === 'worktree' && args[1] === 'add')
       await mkdir(join(commonDir, 'worktrees')).catch(() => {});
     const end = await execute(root, environment(folder, place, env), args, how);
@@ -142,24 +144,36 @@ export function gitIn(
 
 const DISTRUST = 'git does not trust this repository, which belongs to another user (see safe.directory)';
 
-/** The main work tree's path, as git reports it. */
+/** Path of the main work tree, as git reports it. */
 const mainRoot = (commonDir: string): string =>
   basename(commonDir) === '.git' ? dirname(commonDir) : commonDir;
 
 const OFF = [
   ...['core.hooksPath=/dev/null', 'core.fsmonitor=false', 'core.pager=cat'],
   ...['diff.external=', 'log.showSignature=false', 'protocol.allow=never', 'submodule.recurse=false'],
-  // Refreshing would take the index lock, which an agent may need.
+  // Refreshing would lock the index, which an agent may need.
   'diff.autoRefreshIndex=false',
-  // Larger files are compared and shown as binary, in little memory.
+  // Larger files are treated as binary, which needs little memory.
   'core.bigFileThreshold=8m',
 ].flatMap(setting => ['-c', setting]);
 
 function execute(cwd: string, env: Record<string, string>, args: string[], how: GitRun): Promise<ProgramEnd> {
-  const { limitMs = GIT_TIMEOUT_MS, maxBytes = MAX_BYTES, signal, input } = how;
-  const argv = ['git', '--no-pager', ...OFF, ...args] as const;
+  const { limitMs = GIT_TIMEOUT_MS, maxBytes = MAX_BYTES, signal, input, maxMemoryBytes } = how;
+  const command = ['git', '--no-pager', ...OFF, ...args] as const;
+  const argv = maxMemoryBytes === undefined ? command : withMemory(maxMemoryBytes, command);
   return runProgram({ argv, cwd, env: { ...env, ...how.env }, limitMs, maxBytes, signal, input });
 }
+
+/** Counts what a process allocates, not the files that it maps, such as packs. */
+const withMemory = (bytes: number, argv: readonly string[]) =>
+  [
+    '/bin/sh',
+    '-c',
+    'ulimit -d "$1" || exit; shift; exec "$@"',
+    'sh',
+    String(Math.floor(bytes / 1024)),
+    ...argv,
+  ] as const;
 
 function environment(
   { root, gitDir }: GitFolder,
@@ -174,7 +188,8 @@ function environment(
     GIT_NO_LAZY_FETCH: '1',
     GIT_ALLOW_PROTOCOL: 'none',
     GIT_LITERAL_PATHSPECS: '1',
-    // Exactly what we found: not a repository further up, not a work tree that the configuration names.
+    // Names exactly the folder that was found, so that git uses neither a repository further up nor a work tree from
+    // the configuration.
     GIT_WORK_TREE: root,
     GIT_DIR: gitDir,
     GIT_COMMON_DIR: commonDir,
@@ -184,7 +199,7 @@ function environment(
 const NO_CONFIG = { GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' };
 
 function personal(env: Environment): Record<string, string> {
-  // A relative entry of PATH would be a folder of the repository.
+  // A relative entry of PATH would mean a folder of the repository.
   const path = (env.PATH || USUAL_PATH).split(':').filter(isAbsolute).join(':');
   const kept = ['HOME', 'XDG_CONFIG_HOME'].flatMap(name => (env[name] ? [[name, env[name]]] : []));
   return { ...Object.fromEntries(kept), PATH: path, LC_ALL: 'C' };
@@ -206,25 +221,25 @@ function reason(end: ProgramEnd, limitMs: number): string {
   return `git failed: ${said?.replace(/^fatal: /, '').slice(0, 200) || `exit code ${end.code}`}`;
 }
 
-/** From a text, not a file: an agent could replace the file before git opens it. */
+/** Reads settings from a text instead of the file, because an agent could replace the file before git opens it. */
 async function readSettings(config: Buffer, env: Environment): Promise<Setting[]> {
   const args = ['config', '--file', '-', '--no-includes', '--list', '-z'];
   const nowhere = { ...personal(env), ...NO_CONFIG, GIT_DIR: '/dev/null' };
   return settingsIn(output(await execute('/', nowhere, args, { input: config }), {}));
 }
 
-/** Settings of a configuration file, without those that it includes. Null: it cannot be read. */
+/** Settings in a configuration file, without included files. Null if the file cannot be read. */
 export const settingsOf = (file: string, env: Environment): Promise<Setting[] | null> =>
   settingsAt(file, config => readSettings(config, env));
 
-/** Takes nothing but `safe.directory` from the user's configuration. */
+/** Reads only `safe.directory` from the user's configuration. */
 async function isTrustedByUser(root: string, env: Environment): Promise<boolean> {
   const args = ['config', '--get-all', '-z', 'safe.directory'];
   const end = await execute('/', { ...personal(env), GIT_DIR: '/dev/null' }, args, {});
   return end.code === 0 && isAmong(String(end.stdout).split('\0'), root);
 }
 
-/** How long another git (an agent's commit, the user's, a gc) may hold one of git's locks. */
+/** How long Squad waits for a lock that another git holds, such as an agent's commit, the user's git or a gc. */
 const LOCK_TIMEOUT_MS = 10_000;
 const FIRST_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 500;
@@ -250,10 +265,10 @@ const isLocked = (error: unknown): boolean =>
   error instanceof GitError && (LOCKED.test(error.said) || INCOMPLETE.test(error.said));
 
 const LOCKED = /\.lock': File exists|could not lock|another git process/i;
-/** Another git is just adding a work tree, and every git reads the records of all work trees. */
+/** Error message while another git is adding a work tree. Every git reads the records of all work trees. */
 const INCOMPLETE = /failed to read \S*\/worktrees\/\S+\/(commondir|gitdir|HEAD)\b/;
 
-/** Turns an error of git into one for the user; returns others as they are. */
+/** Turns an error of git into an error for the user. Returns other errors unchanged. */
 export function gitFailure(what: string, error: unknown): SquadError | unknown {
   if (!(error instanceof GitError)) return error;
   const options = { cause: error };

@@ -1,17 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import { link, lstat, readFile, rm, writeFile } from 'node:fs/promises';
+import { lstat, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createProcessTable } from '../../process/table/process-table.ts';
 import { processesIn } from '../../process/table/processes-in.ts';
 import { SquadError } from '../../schema/error.ts';
+import { linkOrCopy } from '../files/hard-links.ts';
 
-/** How long the agent's own git may hold the lock. */
+/** How long Squad waits for a lock that the agent's own git holds. */
 const LOCK_TIMEOUT_MS = 10_000;
 const TRY_EVERY_MS = 10;
 const CHECK_EVERY_MS = 250;
 
-/** A running git fills its lock file long before this. */
+/** A running git fills its lock file much sooner than this. */
 const STALE_MS = 5_000;
 
 const processes = createProcessTable();
@@ -19,13 +20,13 @@ let marked: Promise<string> | null = null;
 
 interface LockOptions {
   timeoutMs?: number;
-  /** A work tree that Squad made: only the run's own git works there. */
+  /** Path of a work tree that Squad created, where only the run's own git works. */
   ownTree?: string;
 }
 
 /**
- * Works under git's own lock on the index, so that no git changes it meanwhile. Takes over a lock that a dead hub left behind,
- * and in a work tree of Squad's the empty lock of a git that was killed. Throws GIT_BUSY.
+ * Runs the work under git's own lock on the index, so that no git changes the index meanwhile. Takes over a lock that
+ * a dead hub left behind. In a work tree of Squad it also takes over the empty lock of a killed git. Throws GIT_BUSY.
  */
 export async function withIndexLock<T>(
   gitDir: string,
@@ -38,7 +39,7 @@ export async function withIndexLock<T>(
     const now = performance.now();
     if (now >= nextCheck && (await isLeftBehind(lock, ownTree))) await rm(lock, { force: true });
     else if (now > end) throw busy(lock, timeoutMs);
-    // Random, so that several waiters do not collide every time.
+    // A random delay, so that several waiters do not collide every time.
     else await pause(TRY_EVERY_MS * (1 + Math.random()));
     if (now >= nextCheck) nextCheck = now + CHECK_EVERY_MS;
   }
@@ -49,17 +50,20 @@ export async function withIndexLock<T>(
   }
 }
 
-/** Written first and then linked into place, so that a lock of ours names its process even if that is killed at once. */
+/**
+ * The lock file is written first and then linked into place, so that it names its process even if that process is
+ * killed at once.
+ */
 async function createLock(gitDir: string, lock: string): Promise<boolean> {
   const own = join(gitDir, `squad-index-lock-${randomBytes(8).toString('hex')}`);
   marked ??= markOfThisProcess();
   await writeFile(own, await marked, { mode: 0o600, flag: 'wx' });
   try {
-    await link(own, lock);
+    await linkOrCopy(own, lock);
     return true;
   } catch (thrown) {
     const { code } = thrown as NodeJS.ErrnoException;
-    // ENOENT: whoever has the lock may have removed our file.
+    // ENOENT: another process may have removed Squad's file.
     if (code === 'EEXIST' || code === 'ENOENT') return false;
     throw thrown;
   } finally {

@@ -13,17 +13,17 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { splitPaths } from '../files/paths.ts';
+import { isInside, splitPaths } from '../files/paths.ts';
 import { readBounded } from '../files/text-file.ts';
 import type { GitFolder } from './git-folder.ts';
 
-/** A git setting, one character per byte. Null: a name without a value, which means true. */
+/** A git setting, one character per byte. A null value means a name without a value, which git reads as true. */
 export interface Setting {
   key: string;
   value: string | null;
 }
 
-/** From `git config --list -z`. */
+/** Parses the output of `git config --list -z`. */
 export function settingsIn(list: Buffer): Setting[] {
   return splitPaths(list).map(entry => {
     const at = entry.indexOf('\n');
@@ -31,17 +31,20 @@ export function settingsIn(list: Buffer): Setting[] {
   });
 }
 
-/** The settings of a repository that our git gets: none that names a program, a work tree or another configuration file. */
+/**
+ * Settings of a repository that Squad's git may use: none that names a program, a work tree or another configuration
+ * file.
+ */
 function harmless(settings: readonly Setting[]): Setting[] {
   return settings.flatMap(({ key, value }) => {
     if (PLAIN.has(key) || NAMED.test(key)) return [{ key, value }];
     if (/^extensions\.[^.]+$/.test(key) && key !== WORKTREE_CONFIG) return [{ key, value }];
-    // Keep the fact that there is a merge driver, but let it fail: its files conflict, and a person merges them.
+    // A merge driver is replaced by a failing one, so that its files conflict and a person merges them.
     return /^merge\..*\.driver$/s.test(key) ? [{ key, value: 'false' }] : [];
   });
 }
 
-/** The same for the configuration of one work tree. */
+/** Like `harmless`, for the configuration of one work tree. */
 const harmlessInWorktree = (settings: readonly Setting[]): Setting[] =>
   harmless(settings).filter(({ key }) => !FORMAT.test(key));
 
@@ -50,13 +53,13 @@ export const hasWorktreeConfig = (settings: readonly Setting[]): boolean => {
   return last !== undefined && (last.value === null || /^(true|yes|on|[1-9]\d*)$/i.test(last.value));
 };
 
-/** A configuration file that git reads as exactly these settings. */
+/** Writes a configuration file that git reads as exactly these settings. */
 export const configText = (settings: readonly Setting[]): string =>
   settings.map(({ key, value }) => `${header(key)}\n\t${nameOf(key)}${quoted(value)}\n`).join('');
 
 /**
- * The settings that a sandboxed agent's git gets. Programs that they name run in its sandbox. Nothing that holds a credential
- * or leads to a file outside.
+ * Settings for the git of a sandboxed agent. Programs that they name run inside the sandbox. Settings with
+ * credentials, or that lead to a file outside, are left out.
  */
 export function settingsForAgent(config: readonly Setting[], own: readonly Setting[]): Setting[] {
   const shared = config.flatMap(each => (FOR_AGENT.test(each.key) ? [each] : harmless([each])));
@@ -71,7 +74,10 @@ const FOR_AGENT =
   /^(filter\..+\.(clean|smudge|process|required)|merge\..+\.(driver|name)|remote\..+\.fetch|branch\..+\.merge)$/s;
 const OUTSIDE = new Set(['core.excludesfile', 'core.attributesfile']);
 
-/** `https://user:token@host/x?key=y` → `https://host/x`. The user name of an SSH address stays: it is no secret. */
+/**
+ * Turns `https://user:token@host/x?key=y` into `https://host/x`. The user name of an SSH address stays, because it is
+ * not secret.
+ */
 function withoutUserinfo(url: string | null): string | null {
   const [, scheme, userinfo, rest] = /^([a-z][a-z0-9+.-]*:\/\/)(?:([^/]*)@)?(.*)$/is.exec(url ?? '') ?? [];
   if (scheme === undefined || rest === undefined) return url;
@@ -110,16 +116,23 @@ type ReadSettings = (config: Buffer) => Promise<Setting[]>;
 
 let parent: string | null = null;
 
-/** Sets the parent folder, one that no agent can write to. The default is a temporary one that this process deletes when it ends. */
+/**
+ * Sets the parent folder, to which no agent can write. The default is a temporary folder that is deleted when this
+ * process ends.
+ */
 export function keepPrivateGitIn(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   parent = realpathSync(folder);
   for (const name of readdirSync(parent)) if (isLeft(join(parent, name))) remove(join(parent, name));
 }
 
+/** Whether a path leads through one of our private git folders. */
+export const isPrivateGit = (path: string): boolean => parent !== null && isInside(parent, path);
+
 /**
- * The folder that our git uses as a repository's common git folder: links to its content, and a configuration file of ours.
- * Null: the repository's configuration cannot be read. It is read for each call, because an agent may have changed it.
+ * Folder that Squad's git uses as the common git folder of a repository: links to its content, and Squad's own
+ * configuration file. Null if the repository's configuration cannot be read. It is read again for each call, because
+ * an agent may have changed it.
  */
 export async function privateGit(folder: GitFolder, read: ReadSettings): Promise<string | null> {
   const config = await settingsAt(join(folder.commonDir, 'config'), read);
@@ -136,7 +149,7 @@ const MAX_CACHED = 500;
 const known = new Map<string, Promise<Setting[]>>();
 const written = new Map<string, string>();
 
-/** Cached by content, so that the usual call needs no git process to read it. */
+/** Cached by content, so that the usual call needs no git process. */
 export async function settingsAt(path: string, read: ReadSettings): Promise<Setting[] | null> {
   const config = readBounded(path);
   if (config === 'missing') return [];
@@ -158,18 +171,18 @@ function placeOf({ commonDir, gitDir }: GitFolder, isPerWorktree: boolean): stri
   return join(parent, createHash('sha256').update(key).digest('hex').slice(0, 32), '.git');
 }
 
-/** Everything git reads there, except hooks, settings and files for commands that Squad does not use. */
+/** Everything that git reads there, except hooks, settings and files for commands that Squad does not use. */
 const LINKS = [
   ...['HEAD', 'objects', 'refs', 'packed-refs', 'reftable', 'logs'],
   ...['worktrees', 'info', 'shallow', 'modules'],
 ];
 
-/** Synchronous, so that the cache never differs from the disk. */
+/** Writes the configuration synchronously, so that the cache always matches the disk. */
 function write(place: string, commonDir: string, config: string): void {
   const file = join(place, 'config');
   if (written.get(place) === config && existsSync(file)) return;
   mkdirSync(place, { recursive: true, mode: 0o700 });
-  // A link may dangle: git follows it once its target exists.
+  // A link may be broken at first. Git follows it once its target exists.
   for (const name of LINKS) link(join(commonDir, name), join(place, name));
   writeFileSync(`${file}.new`, config, { encoding: 'latin1', mode: 0o600 });
   renameSync(`${file}.new`, file);
@@ -185,7 +198,7 @@ function remember<T>(map: Map<string, T>, key: string, value: T): void {
   map.set(key, value);
 }
 
-/** Whether it belongs to a repository that is gone. */
+/** Whether the folder belongs to a repository that no longer exists. */
 function isLeft(folder: string): boolean {
   const objects = join(folder, '.git', 'objects');
   return lstatSync(objects, { throwIfNoEntry: false }) !== undefined && !existsSync(objects);

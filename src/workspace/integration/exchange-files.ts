@@ -14,16 +14,20 @@ import { dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Checkpoint } from '../../core/ports/integration.ts';
 import { stampOf } from '../files/file-stamp.ts';
+import { NO_LINKS } from '../files/hard-links.ts';
 import { pathBytes, pathText } from '../files/paths.ts';
 import type { TreeChange } from '../git/commits.ts';
 import type { Git } from '../git/git.ts';
 import { withScratchIndex } from '../git/git-index.ts';
 
-/** After this many files the hub serves others. */
+/** After this many files the hub handles other requests. */
 const FILES_PER_TURN = 32;
 const MAX_COPIES = 100;
 
-/** Holds files while others take their places: on the disk of the work tree, so that a rename is enough. */
+/**
+ * Holds files while other files take their places. It is on the same disk as the work tree, so that a rename is
+ * enough.
+ */
 export interface FileStash {
   folder: string;
   old: string;
@@ -33,16 +37,16 @@ export interface FileStash {
 interface Exchange {
   root: string;
   stash: FileStash;
-  /** Files to be taken out if they are still as they were when they were found to be in the old commit. */
+  /** Files to remove, if they have not changed since they were found to match the old commit. */
   goes: ReadonlyMap<string, BigIntStats>;
   files: readonly TreeChange[];
-  /** Files whose new content is in the stash. */
+  /** Paths of files whose new content is in the stash. */
   comes: ReadonlySet<string>;
 }
 
 /**
- * Takes old files out, puts new ones in, and only then drops the old ones: what somebody saves to any of them meanwhile is what
- * stays. Returns notes for the user.
+ * Moves old files out, moves new files in, and only then deletes the old ones. If somebody saves one of the files
+ * meanwhile, that version stays. Returns notes for the user.
  */
 export async function exchangeFiles(exchange: Exchange, checkpoint: Checkpoint): Promise<string[]> {
   const { root, stash, goes, files, comes } = exchange;
@@ -74,7 +78,7 @@ export async function exchangeFiles(exchange: Exchange, checkpoint: Checkpoint):
   await inTurns([...out], ([path, seen]) => {
     const file = pathBytes(stash.old, path);
     if (isSameFile(lstatOrNull(file), seen)) return unlinkSync(file);
-    // Saved by somebody who had it open: our version goes again.
+    // Somebody who had the file open has saved it, so Squad's version is removed again.
     const ours = put.get(path);
     if (ours) removeIfUnchanged(root, path, { seen: ours, into: stash.next });
     if (!placeIfAbsent(root, path, file)) notes.push(saveConflictingCopy(root, path, file));
@@ -90,7 +94,7 @@ async function inTurns<T>(items: readonly T[], act: (item: T) => unknown): Promi
   }
 }
 
-/** Removes the folders that the file was the last in, as git does. */
+/** Removes folders that became empty with the file, as git does. */
 async function removeEmptyFolders(root: string, path: string): Promise<void> {
   const isRemoved = (folder: string) =>
     rmdir(pathBytes(root, folder)).then(
@@ -101,7 +105,7 @@ async function removeEmptyFolders(root: string, path: string): Promise<void> {
     if (!(await isRemoved(folder))) return;
 }
 
-/** Whoever creates a stash holds the index, so there is one at a time. */
+/** Creates the stash. The creator holds the lock on the index, so there is only one stash at a time. */
 export async function createStash({ folder: { root, gitDir } }: Git): Promise<FileStash> {
   const [tree, inGit] = await Promise.all([stat(root), stat(gitDir)]);
   const [inGitFolder, inWorkTree] = stashes(root, gitDir);
@@ -111,8 +115,8 @@ export async function createStash({ folder: { root, gitDir } }: Git): Promise<Fi
 }
 
 /**
- * After a process that was killed on the way: puts back the files that it had taken out, unless another file is there and the
- * old one is as in the commit. Returns notes for the user.
+ * Recovers from a process that was killed during an exchange: moves its stashed files back, unless another file is
+ * there and the old one matches the commit. Returns notes for the user.
  */
 export async function restoreStash(git: Git, commit: string): Promise<string[]> {
   const { root, gitDir } = git.folder;
@@ -136,7 +140,7 @@ function stashes(root: string, gitDir: string): [FileStash, FileStash] {
   return [at(join(gitDir, 'squad-aside')), at(join(root, '.squad-aside'))];
 }
 
-/** Files under a folder that are as in the commit. */
+/** Files below a folder that match the commit. */
 const filesAsIn = (git: Git, commit: string, folder: string): Promise<Set<string>> =>
   withScratchIndex(git, async index => {
     await index.run(['read-tree', commit]);
@@ -153,7 +157,8 @@ async function filesIn(folder: string, under = ''): Promise<string[]> {
   return (await Promise.all(found)).flat();
 }
 
-// Below nothing waits between a check and the action that depends on it: others save to these files meanwhile.
+// The functions below are synchronous, so that nothing happens between a check and its action: others may save to
+// these files at any time.
 
 const lstatOrNull = (file: Buffer): BigIntStats | null => {
   try {
@@ -163,7 +168,7 @@ const lstatOrNull = (file: Buffer): BigIntStats | null => {
   }
 };
 
-/** A rename changes the change time, and nothing that is compared here. */
+/** A rename changes the change time of a file, but nothing that is compared here. */
 const isSameFile = (one: BigIntStats | null, other: BigIntStats): boolean =>
   one !== null &&
   one.ino === other.ino &&
@@ -172,8 +177,9 @@ const isSameFile = (one: BigIntStats | null, other: BigIntStats): boolean =>
   one.mode === other.mode;
 
 /**
- * Moves a file to the same path in another folder if it is still what was seen; true when it is out. A file that is saved to at
- * the last moment goes back; if another file has taken its place by then, it stays out, and differs from what was seen.
+ * Moves a file to the same path in another folder if it has not changed since it was seen. Returns true when the file
+ * was moved. A file that is saved at the last moment is moved back. If another file has taken its place by then, the
+ * first stays in the other folder.
  */
 function removeIfUnchanged(
   root: string,
@@ -193,7 +199,10 @@ function removeIfUnchanged(
   return isSameFile(lstatOrNull(out), seen) || !placeIfAbsent(root, path, out);
 }
 
-/** Moves a file to a path where there is none, never over another: false when there is one, or the file cannot be put there. */
+/**
+ * Moves a file to a free path, never over another file. Returns false when the path is taken, or the file cannot be
+ * moved there.
+ */
 function placeIfAbsent(root: string, path: string, file: Buffer): boolean {
   const target = pathBytes(root, path);
   try {
@@ -201,15 +210,13 @@ function placeIfAbsent(root: string, path: string, file: Buffer): boolean {
     if (lstatSync(file).isSymbolicLink()) symlinkSync(readlinkSync(file, { encoding: 'buffer' }), target);
     else linkSync(file, target);
   } catch (thrown) {
-    const { code = '' } = thrown as NodeJS.ErrnoException;
+    const { code } = thrown as NodeJS.ErrnoException;
+    // Folders cannot have hard links, so a folder is renamed instead.
     return NO_LINKS.has(code) && !lstatOrNull(target) && succeeds(() => renameSync(file, target));
   }
   succeeds(() => unlinkSync(file));
   return true;
 }
-
-/** Not every file system has links, and there are none to folders. */
-const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
 function succeeds(act: () => void): boolean {
   try {
@@ -220,7 +227,7 @@ function succeeds(act: () => void): boolean {
   }
 }
 
-/** Whether folders, and no links to others, lead to a path. */
+/** Whether the path leads only through real folders, not through links. */
 function hasFolders(root: string, path: string, make?: 'make'): boolean {
   const folder = dirname(path);
   if (folder === '.') return true;
@@ -231,7 +238,7 @@ function hasFolders(root: string, path: string, make?: 'make'): boolean {
   return true;
 }
 
-/** For a file that was saved twice in one moment: both versions stay. */
+/** Keeps both versions of a file that was saved twice at the same moment. */
 function saveConflictingCopy(root: string, path: string, file: Buffer): string {
   for (let at = 1; at <= MAX_COPIES; at++) {
     const copy = `${path}.kept-${at}`;

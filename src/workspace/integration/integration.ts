@@ -6,6 +6,7 @@ import { diffFiles } from '../../base/diff-files.ts';
 import { hasHidden, visibleLine } from '../../base/text.ts';
 import type {
   BranchTip,
+  ConflictHunk,
   Integration,
   Target,
   Touched,
@@ -30,12 +31,12 @@ interface Onto {
   branch: string;
 }
 
-/** For a big merge. */
+/** Long enough for a big merge. */
 const MERGE_TIMEOUT_MS = 120_000;
 const MAX_MESSAGES = 20;
 const MAX_MESSAGE_LENGTH = 300;
 
-/** Merges one branch after another, in the object database alone. Leaves out branches that conflict. */
+/** Merges one branch after another, only in the object database. Skips branches that conflict. */
 export async function trialMerge(
   git: Git,
   onto: Onto,
@@ -60,14 +61,15 @@ export async function trialMerge(
     const said = await git
       .run(merge, { codes: [1], limitMs: MERGE_TIMEOUT_MS, signal, env: identity })
       .catch(nullIfUnrelated);
-    if (said === null) return { outcome: 'conflict', files: [], messages: [UNRELATED] };
+    if (said === null) return { outcome: 'conflict', files: [], messages: [UNRELATED], hunks: [] };
     const { tree, files, messages } = parseMerge(said);
     if (files.length > 0 || messages.length > 0) {
       const names = [
         [result, onto.branch],
         [theirs, branch],
       ] as const;
-      return { outcome: 'conflict', files: files.map(pathText), messages: readable(messages, names) };
+      const hunks = await conflictHunks(git, tree, files, names);
+      return { outcome: 'conflict', files: files.map(pathText), messages: readable(messages, names), hunks };
     }
     const changed = await changedFiles(git, result, tree);
     const commit = await commitTree(git, tree, [result, tip], `Merge ${branch}: ${message}`, identity);
@@ -80,7 +82,7 @@ async function changedFiles(git: Git, from: string, to: string): Promise<number>
   return splitPaths(list).length;
 }
 
-/** `tree, file…, '', (count, path…, kind, text)…`, with NUL between them. */
+/** Parses `tree, file…, '', (count, path…, kind, text)…`, separated by NUL. */
 function parseMerge(output: Buffer): { tree: string; files: string[]; messages: string[] } {
   const [tree = '', ...rest] = output.toString('latin1').split('\0');
   const end = rest.indexOf('');
@@ -107,6 +109,47 @@ function readable(messages: readonly string[], names: readonly (readonly [string
   return more > 0 ? [...shown, `and ${more} more`] : shown;
 }
 
+const MAX_HUNK_FILES = 5;
+const MAX_FILE_BYTES = 512 * 1024;
+const MAX_HUNK_LINES = 120;
+const CONTEXT_LINES = 3;
+
+/** Reads the conflicting places from the merged tree, where git has written its conflict markers. */
+async function conflictHunks(
+  git: Git,
+  tree: string,
+  files: readonly string[],
+  names: readonly (readonly [string, string])[],
+): Promise<ConflictHunk[]> {
+  const hunks: ConflictHunk[] = [];
+  for (const file of files.slice(0, MAX_HUNK_FILES)) {
+    const path = Buffer.from(file, 'latin1').toString();
+    // Files that one side deleted, and files that are too large, have no conflict markers to show.
+    const text = await git
+      .run(['cat-file', 'blob', `${tree}:${path}`], { maxBytes: MAX_FILE_BYTES })
+      .then(String, () => '');
+    const found = markedLines(text.split('\n'));
+    if (found.length === 0) continue;
+    const shown = names.reduce((lines, [commit, name]) => lines.replaceAll(commit, name), found.join('\n'));
+    hunks.push({ path: pathText(file), text: shown });
+  }
+  return hunks;
+}
+
+function markedLines(lines: readonly string[]): string[] {
+  const wanted = new Set<number>();
+  let start = -1;
+  for (const [at, line] of lines.entries()) {
+    if (line.startsWith('<<<<<<< ')) start = at;
+    if (!line.startsWith('>>>>>>> ') || start < 0) continue;
+    for (let i = Math.max(0, start - CONTEXT_LINES); i <= at + CONTEXT_LINES && i < lines.length; i++)
+      wanted.add(i);
+    start = -1;
+  }
+  const places = [...wanted].slice(0, MAX_HUNK_LINES);
+  return places.flatMap((at, i) => (i > 0 && places[i - 1] !== at - 1 ? ['…', lines[at]!] : [lines[at]!]));
+}
+
 const UNRELATED = 'it has no commit in common with the target';
 
 function nullIfUnrelated(error: unknown): null {
@@ -122,14 +165,14 @@ function nullIfUnrelated(error: unknown): null {
 const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_NAMED = 8;
 
-/** Warns of files to which a merge would add control, bidirectional or invisible characters. */
+/** Warns about files to which a merge would add control, bidirectional or invisible characters. */
 export async function hiddenInMerge(git: Git, from: string, to: string): Promise<string[]> {
   if (from === to) return [];
   const { text, isTruncated } = await branchDiff(git, from, to, MAX_BYTES);
   const found: string[] = [];
   for (const { path, body } of diffFiles(text)) {
     if (hasHidden(addedLines(body))) found.push(visibleLine(path));
-    // Let the hub serve others between two files.
+    // Lets the hub handle other requests between two files.
     await setImmediate();
   }
   const named = found.slice(0, MAX_NAMED).join(', ');
@@ -148,7 +191,10 @@ const addedLines = (body: string): string =>
     .filter(line => line.startsWith('+'))
     .join('\n');
 
-/** Files that a work tree has changed since it left its base branch, by two git processes in parallel. Never rejects. */
+/**
+ * Files that a work tree has changed since it left its base branch, read by two git processes in parallel. Never
+ * rejects.
+ */
 export async function touchedFiles(worktree: Worktree, env: Environment): Promise<Touched> {
   try {
     const isThere = existsSync(worktree.path);
@@ -158,7 +204,7 @@ export async function touchedFiles(worktree: Worktree, env: Environment): Promis
       isThere ? uncommittedFiles(git) : [],
     ]);
     const files = new Set([...committed, ...uncommitted]);
-    // It is left out when the branch is merged.
+    // The feedback file is left out when the branch is merged.
     files.delete(FEEDBACK_FILE);
     return { files: [...files].sort(), why: null };
   } catch (error) {
@@ -167,7 +213,7 @@ export async function touchedFiles(worktree: Worktree, env: Environment): Promis
   }
 }
 
-/** Files that the branch changed since it left its base, without those of commits that it merged from the base. */
+/** Files that the branch changed since it left its base, without changes that it merged from the base. */
 async function committedFiles(git: Git, { base, baseBranch }: Worktree, tip: string): Promise<string[]> {
   const since = async (from: string) => {
     return splitPaths(await git.run([...PLAIN_DIFF, '--name-only', '-z', `${from}...${tip}`, '--'])).map(
@@ -176,19 +222,19 @@ async function committedFiles(git: Git, { base, baseBranch }: Worktree, tip: str
   };
   if (baseBranch === null) return since(base);
   return since(`refs/heads/${baseBranch}`).catch(error => {
-    // Somebody may have removed that branch; the base commit is still there.
+    // The base branch may have been deleted. The base commit still exists.
     if (error instanceof GitError && error.exitCode === 128) return since(base);
     throw error;
   });
 }
 
-/** In one thread: several work trees are read at once, and more threads would only be in each other's way. */
+/** One thread per git process: several work trees are read at once, and more threads would only compete. */
 async function uncommittedFiles(git: Git): Promise<string[]> {
   const { entries } = await readStatus(git, {}, ['-c', 'core.preloadIndex=false']);
   return entries.map(({ path }) => pathText(path));
 }
 
-/** Each work tree takes two git processes, and each of those most of a core. */
+/** Number of work trees to read at once. Each takes two git processes, which use most of a core each. */
 const AT_ONCE = Math.max(2, availableParallelism());
 
 export function createIntegration(env: Environment = process.env): Integration {

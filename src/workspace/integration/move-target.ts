@@ -15,7 +15,9 @@ import { createStash, exchangeFiles, restoreStash } from './exchange-files.ts';
 
 const MAX_NAMED = 20;
 
-/** Whether a work tree can go from one commit to another without anything of the user's in the way. Changes nothing. */
+/**
+ * Whether a work tree can move from one commit to another without overwriting anything of the user. Changes nothing.
+ */
 export async function folderFit(git: Git, { from, to }: { from: string; to: string }): Promise<FolderFit> {
   const { files, submodules } = await treeChanges(git, from, to);
   const paths = files.map(({ path }) => path);
@@ -46,7 +48,7 @@ export async function folderFit(git: Git, { from, to }: { from: string; to: stri
   };
 }
 
-/** Files where a new file is to be, ignored by git or not: the user did not ask to lose them. */
+/** Existing files where a new file has to go, ignored by git or not. They must not be overwritten. */
 async function untrackedInTheWay(root: string, files: readonly TreeChange[]): Promise<string[]> {
   const leaving = new Set(files.filter(({ is }) => !is).map(({ path }) => path));
   const found = new Set<string>();
@@ -64,7 +66,7 @@ async function untrackedInTheWay(root: string, files: readonly TreeChange[]): Pr
   return [...found];
 }
 
-/** A folder that is to become a file may hold nothing but files that are removed. */
+/** Whether a folder that has to become a file contains only files that are removed anyway. */
 async function onlyLeaving(root: string, folder: string, leaving: ReadonlySet<string>): Promise<boolean> {
   for (const entry of await readdir(pathBytes(root, folder), { encoding: 'latin1', withFileTypes: true })) {
     const path = `${folder}/${entry.name}`;
@@ -84,7 +86,7 @@ function named(paths: readonly string[], what: string): string[] {
 
 const CHECKOUT_TIMEOUT_MS = 120_000;
 
-/** Moves the branch first: from then on whoever finds the work half done can only finish it. */
+/** Moves the branch before the files. After that, a process that finds the move half done can only finish it. */
 export async function moveTarget(
   move: TargetMove,
   env: Environment,
@@ -108,7 +110,7 @@ export async function moveTarget(
   });
 }
 
-/** Finishes a move that was interrupted after the branch had moved, or undoes it. */
+/** Finishes a move that was interrupted after the branch had moved, or undoes the move. */
 export async function settleMove(
   move: TargetMove,
   env: Environment,
@@ -127,7 +129,10 @@ export async function settleMove(
   });
 }
 
-/** Left by a process that was killed; the caller holds the index, so nobody else has one there. */
+/**
+ * Removes scratch indexes that a killed process left. The caller holds the lock on the index, so no other process is
+ * using one.
+ */
 async function removeScratchIndexes(gitDir: string): Promise<void> {
   for (const name of await readdir(gitDir))
     if (name.startsWith('squad-index-')) await rm(join(gitDir, name), { recursive: true, force: true });
@@ -148,9 +153,10 @@ async function moveRef(
 }
 
 /**
- * Brings files and index of a work tree from one commit to another, after its branch. A file is taken out only if it is as in
- * the old commit, and nothing is written over another file; so it may start again from wherever a killed process left it. The
- * caller holds the index, and has restored the stash. Returns notes about what is not as it should be.
+ * Brings files and index of a work tree from one commit to another, after its branch has moved. A file is removed
+ * only if it matches the old commit, and no file is overwritten. So after a crash the function can simply run again.
+ * The caller holds the lock on the index and has restored the stash. Returns notes about files that could not be
+ * updated.
  */
 const followBranch = (git: Git, move: TargetMove, checkpoint: Checkpoint): Promise<string[]> =>
   withIndexCopy(git, move.from, before =>
@@ -171,7 +177,7 @@ async function follow(
   await before.unhide(paths);
   const hidden = await after.unhide(paths);
 
-  // Read before git reads the files: if they are the same afterwards, this is what git has read.
+  // Read before git reads the files. If the stats are the same afterwards, they describe what git has read.
   const seen = await statsOf(root, files);
   const [unlikeOld, unlikeNew] = [await before.changedPaths(), await after.changedPaths()];
   const goes = new Map<string, BigIntStats>();
@@ -180,7 +186,7 @@ async function follow(
     const stat = seen.get(path);
     const isOld = stat && was && !unlikeOld.has(path) && (!is || unlikeNew.has(path));
     if (isOld) goes.set(path, stat);
-    // A folder in its place is not a file.
+    // A folder at the path does not count as a file.
     const isFree = !stat || stat.isDirectory();
     if (is && (isOld || isFree) && !hidden.absent.has(path)) wanted.push(path);
   }
@@ -210,13 +216,16 @@ async function follow(
   ];
 }
 
-/** The index is installed last: if it is there, so is everything else. */
+/** Whether the move is complete. The index is installed last, so if it is new, everything else is new too. */
 async function isDone(index: GitIndex, to: string, files: readonly TreeChange[]): Promise<boolean> {
   const left = new Set((await index.changesFrom(to)).map(({ path }) => path));
   return files.length > 0 && !files.some(({ path }) => left.has(path));
 }
 
-/** Writes files into a folder of their own, so that the attributes are those of the new commit too. Returns those that are complete. */
+/**
+ * Writes files into a separate folder, so that the attributes of the new commit apply. Returns the files that are
+ * complete.
+ */
 async function writeNew(
   index: GitIndex,
   folder: string,

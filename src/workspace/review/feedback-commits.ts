@@ -4,13 +4,13 @@ import type { Git } from '../git/git.ts';
 import { withScratchIndex } from '../git/git-index.ts';
 
 interface FeedbackCommits {
-  /** Short ids of commits that change nothing but the feedback file. */
+  /** Short ids of commits that change only the feedback file. */
   ids: ReadonlySet<string>;
-  /** Squad has written or removed the file: it is nobody else's work. */
+  /** True if Squad wrote or removed the file, so that it is nobody else's work. */
   isOurs: boolean;
 }
 
-/** Among the commits that these arguments of `git log` select, finds those in which Squad wrote or removed feedback. */
+/** Finds the commits in which Squad wrote or removed feedback, among those that these `git log` arguments select. */
 export async function feedbackCommits(git: Git, chosen: string[]): Promise<FeedbackCommits> {
   const format = [
     ...['-z', '--format=%x1e%h', '--name-only'],
@@ -23,7 +23,7 @@ export async function feedbackCommits(git: Git, chosen: string[]): Promise<Feedb
   return { ids: new Set(only.map(({ id }) => id)), isOurs: only.length > 0 };
 }
 
-/** A reviewer's feedback is not the work of the run that it was for. */
+/** Removes the feedback file from a list, because a reviewer's feedback is not the work of the reviewed run. */
 export const withoutReview = <F extends { path: string }>(files: readonly F[]): F[] =>
   files.filter(({ path }) => path !== FEEDBACK_FILE);
 
@@ -33,8 +33,8 @@ function toCommit(text: string): { id: string; paths: string[] } {
 }
 
 /**
- * A commit to merge instead of the tip, with the feedback file as it was before the branch: feedback was for the author, and two
- * branches with feedback would conflict.
+ * Creates a commit to merge instead of the tip. In it the feedback file is as before the branch, because feedback was
+ * only for the author, and two branches with feedback would conflict.
  */
 export async function withoutFeedback(git: Git, onto: string, tip: string): Promise<string> {
   const now = await entryAt(git, tip, FEEDBACK_FILE);

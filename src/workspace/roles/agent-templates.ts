@@ -23,16 +23,16 @@ interface TemplatesFolder {
 
 interface TemplatesRequest {
   kind: 'tool' | 'prompt';
-  /** In order of precedence. */
+  /** Folders in order of precedence. */
   folders: readonly TemplatesFolder[];
-  /** Squad's own names. */
+  /** Names of Squad's own tools, which templates cannot use. */
   reserved: ReadonlySet<string>;
   isTrusted: Trust;
 }
 
 /**
- * Every template, sorted by name; one that cannot be used has a fault. A template of a workspace is no tool until its file is
- * trusted: the client's model would read its description.
+ * All templates, sorted by name. A template that cannot be used has a fault. A template of a workspace becomes a tool
+ * only when its file is trusted, because the client's model would read its description.
  */
 export async function readAgentTemplates(wanted: TemplatesRequest): Promise<AgentTemplate[]> {
   const templates: AgentTemplate[] = [];
@@ -50,7 +50,7 @@ export async function readAgentTemplates(wanted: TemplatesRequest): Promise<Agen
 }
 
 async function filesIn(directory: string): Promise<string[]> {
-  // Most workspaces and users have no such folder.
+  // Most workspaces and users have no templates folder.
   const names = await readdir(directory).catch(() => []);
   return names.filter(name => name.endsWith('.md') && !name.startsWith('.')).sort();
 }
@@ -138,14 +138,14 @@ const TOOL: HeadShape<AgentTemplateMeta> = { schema: AgentTemplateMeta, allowed:
 const PROMPT: HeadShape<PromptMeta> = { schema: PromptMeta, allowed: ALLOWED };
 
 interface TemplatePlaces {
-  /** Null when the caller has none. */
+  /** Null when the caller has no workspace. */
   workspace: string | null;
   env: Record<string, string>;
-  /** The folder of the templates that come with Squad. */
+  /** Folder of the templates that come with Squad. */
   shipped: string;
 }
 
-/** In order of precedence. */
+/** Template folders in order of precedence. */
 export function templateFolders(
   kind: 'tool' | 'prompt',
   { workspace, env, shipped }: TemplatePlaces,

@@ -9,12 +9,15 @@ import { SquadError } from '../../schema/error.ts';
 import { isInside, resolveInside } from '../files/paths.ts';
 import { readTextFile } from '../files/text-file.ts';
 
-/** In the order in which an agent reads them. */
+/** Default context files, in the order in which an agent reads them. */
 const DEFAULTS = ['PRD.md', 'PLAN.md', 'CLAUDE.md', 'AGENTS.md', 'ARCHITECTURE.md'];
-/** Not CLAUDE.md and AGENTS.md: programs read them at the root only. */
+/** CLAUDE.md and AGENTS.md are not included, because programs read them only at the root. */
 const ALSO_IN_DOCS = ['PRD.md', 'PLAN.md', 'ARCHITECTURE.md'];
 
-/** The files of a context: with `true` the default ones that exist, else the named ones, which must exist. */
+/**
+ * Reads the files of a context. With `true` these are the default files that exist, otherwise the named files, which
+ * must exist.
+ */
 export async function readContextFiles(root: string, wanted: true | readonly string[]): Promise<FoundFile[]> {
   const names = wanted === true ? await defaultFiles(root) : [...new Set(wanted.map(normalized))];
   const files: FoundFile[] = [];
@@ -50,14 +53,14 @@ async function defaultFiles(root: string): Promise<string[]> {
   });
 }
 
-/** The exact name, else one that differs only in case. */
+/** Finds a file by its exact name, or else by a name that differs only in case. */
 function nameOnDisk(name: string, names: readonly string[]): string | undefined {
   return names.includes(name) ? name : names.find(each => each.toLowerCase() === name.toLowerCase());
 }
 
 const namesIn = async (folder: string): Promise<string[]> => (await readdir(folder).catch(() => [])).sort();
 
-/** So that `./PLAN.md` and PLAN.md are one file. */
+/** Normalises a name, so that `./PLAN.md` and PLAN.md are the same file. */
 function normalized(name: string): string {
   checkText(name, 'The name of a context file');
   if (name.trim() === '')
@@ -82,7 +85,7 @@ function outside(file: string, root: string): SquadError {
   });
 }
 
-/** Project context for an agent: the configured files, or those that a role or a call names. */
+/** Project context for an agent, from the configured files or from those that a role or a call names. */
 export async function contextOf(
   root: string,
   { context }: Pick<Config, 'context'>,

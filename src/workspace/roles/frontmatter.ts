@@ -5,10 +5,10 @@ import { parseBoundedYaml } from '../files/bounded-yaml.ts';
 
 export type Frontmatter<Meta = RoleMeta> =
   | { meta: Meta; body: string; warnings: string[] }
-  /** Why the file cannot be used, with its line if known. */
+  /** Why the file cannot be used, with the line if it is known. */
   | { fault: string };
 
-/** The keys of a frontmatter; `allowed` says for each what it must be. */
+/** Keys of a frontmatter. `allowed` describes the valid value of each key. */
 export interface HeadShape<Meta> {
   schema: z.ZodObject & z.ZodType<Meta>;
   allowed: Record<string, string>;
@@ -17,7 +17,7 @@ export interface HeadShape<Meta> {
 /** Reads the frontmatter and the trimmed body of a role file. */
 export const readFrontmatter = (source: string): Frontmatter => readHeaded(source, ROLE);
 
-/** The same for any file with frontmatter. */
+/** Reads the frontmatter and body of any file. */
 export function readHeaded<Meta>(source: string, shape: HeadShape<Meta>): Frontmatter<Meta> {
   const parts = splitHead(source);
   if (parts === null)
@@ -27,18 +27,18 @@ export function readHeaded<Meta>(source: string, shape: HeadShape<Meta>): Frontm
   return { ...head, body: lineFeeds(parts.body).trim() };
 }
 
-/** The length of the part that takes time to parse. */
+/** Length of the frontmatter, which is the part that takes time to parse. */
 export const headLength = (source: string): number => splitHead(source)?.head.length ?? 0;
 
 const BOUNDS = { chars: 16 * 1024, lines: 500, depth: 50, references: 50 };
 const FIRST_LINE = /^---[^\S\r\n]*(\r\n|\n|\r)/;
 const LAST_LINE = /(?:\r\n|\n|\r)---[^\S\r\n]*(?:\r\n|\n|\r|$)/g;
 
-/** Null: the frontmatter is never closed. */
+/** Null if the frontmatter is never closed. */
 function splitHead(source: string): { head: string; body: string } | null {
   const start = FIRST_LINE.exec(source)?.[0].length;
   if (start === undefined) return source.trimEnd() === '---' ? null : { head: '', body: source };
-  // From the line feed before the head: it may be empty.
+  // Searches from the line feed before the frontmatter, because the frontmatter may be empty.
   LAST_LINE.lastIndex = start - 1;
   const end = LAST_LINE.exec(source);
   if (end === null) return null;
@@ -53,7 +53,7 @@ function readHead<Meta>(
 ): { meta: Meta; warnings: string[] } | { fault: string } {
   const counter = new LineCounter();
   const source = parseBoundedYaml(yaml, BOUNDS, { lineCounter: counter });
-  // The head begins on the file's second line.
+  // The frontmatter begins on the second line of the file.
   const lineAt = (offset: number | undefined) =>
     offset === undefined ? 'frontmatter' : `line ${counter.linePos(offset).line + 1}`;
 
@@ -91,10 +91,10 @@ function readHead<Meta>(
 function toObject(document: Document.Parsed): { object: Record<string, unknown> } | { fault: string } {
   try {
     const object = (document.toJS() ?? {}) as Record<string, unknown>;
-    // `description:` with nothing after it counts as left out.
+    // A key without a value, such as `description:`, counts as missing.
     return { object: Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null)) };
   } catch (thrown) {
-    // Aliases that expand to far more than the text.
+    // The YAML parser throws if aliases expand to far more than the text.
     return { fault: `frontmatter: ${firstLine(thrown instanceof Error ? thrown.message : String(thrown))}` };
   }
 }
@@ -107,7 +107,7 @@ function keyOffset(map: YAMLMap | null, key: PropertyKey | undefined): number | 
 const TEXT = 'must be text (put it in quotes)';
 const NAMES = 'must be a list of names';
 const DURATION = 'must be a time: a number of seconds, or 90s, 15m, 2h';
-/** Keys that must be something else than text. */
+/** Keys whose values must not be text, with the description of a valid value. */
 export const ROLE_KEYS: Record<string, string> = {
   type: 'must be planning, coding or review',
   permission: 'must be read, edit or full',

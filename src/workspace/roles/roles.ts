@@ -9,11 +9,11 @@ import { resolveInside } from '../files/paths.ts';
 import { readTextFile } from '../files/text-file.ts';
 import { type Frontmatter, headLength, readFrontmatter } from './frontmatter.ts';
 
-/** Every role of the folder, sorted by id; one that cannot be used has a fault. */
+/** All roles of the folder, sorted by id. A role that cannot be used has a fault. */
 export async function readRoles(folder: RolesFolder, isTrusted: Trust): Promise<Role[]> {
   const files = await roleFiles(folder);
   const roles: Role[] = [];
-  // One at a time: there may be a thousand files.
+  // Files are read one at a time, because there may be a thousand.
   for (const file of files.values()) roles.push(await readRoleFile(folder, file, isTrusted));
   return roles;
 }
@@ -21,7 +21,7 @@ export async function readRoles(folder: RolesFolder, isTrusted: Trust): Promise<
 /** Throws ROLE_UNKNOWN and ROLE_INVALID. */
 export async function readRole(folder: RolesFolder, id: string, isTrusted: Trust): Promise<Role> {
   const files = await roleFiles(folder);
-  // An id is looked up among the files of the folder, never made into a path.
+  // The id is looked up in the list of files and never used as a path.
   const file = files.get(id);
   if (!file) throw unknown(folder, id, [...files.keys()]);
   const role = await readRoleFile(folder, file, isTrusted);
@@ -41,7 +41,7 @@ interface RoleFile {
   warnings: string[];
 }
 
-/** Sorted by id, the same on every machine. */
+/** Sorted by id, in the same order on every machine. */
 async function roleFiles({ directory, charters }: RolesFolder): Promise<Map<string, RoleFile>> {
   const found = new Map<string, RoleFile>();
   const entries = await readdir(directory, { withFileTypes: true }).catch(thrown => {
@@ -118,7 +118,7 @@ async function readRoleFile(
 const MAX_HEADS = 50;
 const heads = new Map<string, Promise<Frontmatter>>();
 
-/** Of each text once: a role is read at every start, and seldom changed. */
+/** Caches the frontmatter of each text, because a role is read at every start and seldom changed. */
 function headOf(text: string): Promise<Frontmatter> {
   const known = heads.get(text);
   if (known) return known;
@@ -129,7 +129,7 @@ function headOf(text: string): Promise<Frontmatter> {
   return head;
 }
 
-/** A link in a repository must not bring in a file from elsewhere on the machine. */
+/** A link in a repository must not include a file from elsewhere on the machine. */
 async function linkFault(directory: string, file: string): Promise<string | null> {
   const place = await resolveInside(directory, file);
   if ('outside' in place) return 'is a symbolic link out of the roles folder';
@@ -144,7 +144,7 @@ async function exists(file: string): Promise<boolean> {
   );
 }
 
-/** It existed a moment ago: removed or replaced meanwhile, for example by a checkout. */
+/** The file existed a moment ago, but was removed or replaced, for example by a checkout. */
 function unreadable(directory: string, thrown: NodeJS.ErrnoException): unknown {
   if (thrown.code !== 'ENOENT' && thrown.code !== 'ENOTDIR') return thrown;
   return new SquadError('ROLES_MISSING', `The roles folder ${directory} was removed while it was read.`, {
@@ -153,7 +153,7 @@ function unreadable(directory: string, thrown: NodeJS.ErrnoException): unknown {
   });
 }
 
-/** Agents and HTTP clients read this too, so it names no path of the machine. */
+/** Agents and HTTP clients read these texts too, so they contain no path of the machine. */
 const PLACES: Record<RolesFolder['from'], string> = {
   workspace: 'in agents/',
   squad_folder: 'in .squad/agents/',
@@ -177,13 +177,13 @@ function unknown(folder: RolesFolder, id: string, ids: string[]): SquadError {
 export interface RolesFolder {
   directory: string;
   from: 'setting' | 'workspace' | 'squad_folder' | 'shipped';
-  /** Why this folder, for people. */
+  /** Why this folder is used, for people. */
   why: string;
-  /** Whether roles may also be `<id>/charter.md`. */
+  /** Whether roles may also be in files `<id>/charter.md`. */
   charters: boolean;
 }
 
-/** The folder that the user named, which must exist. Null: they named none. */
+/** The roles folder that the user named, which must exist. Null if the user named none. */
 export async function namedRolesFolder(
   workspace: string,
   { value, source }: Setting<string | null>,
@@ -191,7 +191,7 @@ export async function namedRolesFolder(
   return value === null ? null : named(resolve(workspace, value), source);
 }
 
-/** The first that exists. */
+/** The first roles folder that exists. */
 export async function rolesFolder(workspace: string, shippedDir: string): Promise<RolesFolder> {
   const own = { from: 'workspace', why: 'the workspace has agents/', charters: false } as const;
   const squad = { from: 'squad_folder', why: 'the workspace has .squad/agents/', charters: true } as const;

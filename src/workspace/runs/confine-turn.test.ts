@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { SandboxNeeds } from '../../core/ports/engine.ts';
-import type { Mount } from '../../core/ports/turns.ts';
+import type { Worktrees } from '../../core/ports/worktrees.ts';
 import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
 import { createRunFiles } from '../../process/output/run-files.ts';
 import { newRunId } from '../../schema/ids.ts';
@@ -47,25 +47,27 @@ async function confine({
   run = {},
   env = {},
   tree = true,
+  purpose,
 }: {
   needs?: Partial<SandboxNeeds>;
   sandbox?: Partial<RunSandbox>;
   run?: Partial<Run>;
   env?: Record<string, string>;
   tree?: boolean;
+  purpose?: 'turn' | 'set-up';
 } = {}) {
   const squadHome = at('home/.squad');
   const files = createRunFiles({ runsDir: join(squadHome, 'runs'), chatsDir: join(squadHome, 'chats') });
   const turn = { runId: id, number: 1 };
   await files.prepare(turn, 'a prompt');
   const path = at('home/.squad/worktrees/t');
-  const asked: Mount['access'][] = [];
+  const asked: Parameters<Worktrees['confine']>[1][] = [];
   const confineTurn = createConfineTurn({
     ...{ files, squadHome, isShared: () => false },
     worktrees: {
       confine: async (worktree, access) => {
         asked.push(access);
-        return [{ path: worktree.path, from: worktree.path, access }];
+        return [{ path: worktree.path, from: worktree.path, access: access === 'read' ? 'read' : 'write' }];
       },
     },
   });
@@ -83,6 +85,7 @@ async function confine({
       ...{ HOME: at('home'), PATH: '/usr/bin:/bin' },
       ...env,
     },
+    purpose,
   );
   const mount = (inside: string) => result.mounts.findLast(each => each.path === inside);
   /** The mount that decides about a path, as the kernel would find it. */
@@ -135,6 +138,17 @@ describe('a turn in a sandbox', { tags: ['I1', 'I4'] }, () => {
     expect((await confine()).asked).toEqual(['write']);
   });
 
+  test('its set-up can write whatever its permission is, and has no login', async () => {
+    const from = put('home/.tool/login.json');
+    const { asked, mount } = await confine({
+      purpose: 'set-up',
+      needs: { isReadOnly: true, login: [{ from, path: from }] },
+      run: { options: { ...PLAIN_OPTIONS, sandbox: SANDBOX, permission: 'read' } },
+    });
+    expect(asked).toEqual(['set-up']);
+    expect(mount(from)).toBeUndefined();
+  });
+
   test('without a work tree has its folder, with its git read-only', async () => {
     put('project/.git/config');
     const { seen } = await confine({ tree: false });
@@ -158,16 +172,16 @@ describe('a turn in a sandbox', { tags: ['I1', 'I4'] }, () => {
     expect(mounts.filter(({ path }) => path.startsWith(at('project'))).length).toBe(2);
   });
 
-  test('gets a copy of a login that its program replaces, and a file for what it reports', async () => {
+  test('gets a copy of a login that its program replaces, and a folder for what it reports', async () => {
     const from = put('home/.copilot/config.json', '{"login":1}');
     const { chatHome, mount } = await confine({
-      needs: { login: [{ from, path: from, isCopied: true }], writes: ['usage.json'] },
+      needs: { login: [{ from, path: from, isCopied: true }], writes: ['reports'] },
     });
     expect(mount(from)).toBeUndefined();
     expect(readFileSync(join(chatHome, '.copilot/config.json'), 'utf8')).toBe('{"login":1}');
-    const usage = at(`home/.squad/runs/${id}/turn-1/usage.json`);
-    expect(mount(usage)).toEqual({ path: usage, from: usage, access: 'write' });
-    expect(existsSync(usage)).toBe(true);
+    const reports = at(`home/.squad/runs/${id}/turn-1/reports`);
+    expect(mount(reports)).toEqual({ path: reports, from: reports, access: 'write' });
+    expect(existsSync(reports)).toBe(true);
   });
 
   test('reaches the API of its engine only with network models, and the hosts of its role always', {

@@ -1,18 +1,10 @@
-import {
-  existsSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  realpathSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import type { SandboxNeeds } from '../../core/ports/engine.ts';
 import type { RunFiles } from '../../core/ports/run-files.ts';
 import type { Mount, TurnRef, TurnSandbox } from '../../core/ports/turns.ts';
 import type { Worktrees } from '../../core/ports/worktrees.ts';
-import { folderBelow, writeBelow } from '../../process/output/own-folder.ts';
+import { folderBelow, realFolder, writeBelow } from '../../process/output/own-folder.ts';
 import { toolchainFolders } from '../../process/programs/program-folders.ts';
 import { runProgram } from '../../process/programs/run-program.ts';
 import type { Run } from '../../schema/run.ts';
@@ -29,28 +21,34 @@ interface ConfinePorts {
 
 export interface ConfinedTurn {
   sandbox: TurnSandbox;
-  /** Variables with the user's name and address for commits. The user's own configuration of git is not visible. */
+  /** Variables with the user's name and address for commits. The sandbox hides the user's own git configuration. */
   identity: Record<string, string>;
 }
 
-/** Present in every sandbox. */
+/** Folders that every sandbox has. */
 const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/etc', '/proc', '/dev'];
-/** For an environment without a usable HOME. */
+/** HOME inside the sandbox if the environment has no usable HOME. */
 const NO_HOME = '/home/agent';
 
-/** Creates the mounts of a turn, the chat's HOME and the files in it. Nothing of an earlier turn of the chat may be running. */
+/**
+ * Creates the mounts of a turn, the chat's HOME and the files in it. No process of an earlier turn of the chat may be
+ * running. The set-up of a work tree gets the sandbox of a turn that may write, without the login.
+ */
 export const createConfineTurn =
   ({ files, worktrees, squadHome, isShared }: ConfinePorts) =>
   async (
     run: Run,
     turn: TurnRef,
-    needs: SandboxNeeds,
+    given: SandboxNeeds,
     env: Record<string, string>,
+    purpose: 'turn' | 'set-up' = 'turn',
   ): Promise<ConfinedTurn> => {
+    const isSetUp = purpose === 'set-up';
+    const needs = isSetUp ? { ...given, login: [], writes: [] } : given;
     const { engine, chatId, id, directory, worktree, options } = run;
     const chatHome = files.chatHome(engine, chatId ?? id);
     const home = env.HOME?.startsWith('/') && resolve(env.HOME) !== '/' ? resolve(env.HOME) : NO_HOME;
-    const access = options.permission === 'read' || needs.isReadOnly ? 'read' : 'write';
+    const access = !isSetUp && (options.permission === 'read' || needs.isReadOnly) ? 'read' : 'write';
     const hidden = [home, realOf(home), squadHome, worktree?.path ?? directory];
     const isHarmless = (path: string) =>
       !SYSTEM.some(system => isInside(system, path)) && !hidden.some(folder => isInside(path, folder));
@@ -73,11 +71,11 @@ export const createConfineTurn =
       { path: turnFolder, from: turnFolder, access: 'read' },
       ...writes.map((path): Mount => ({ path, from: path, access: 'write' })),
       ...(worktree
-        ? await worktrees.confine(worktree, access, isShared(run))
+        ? await worktrees.confine(worktree, isSetUp ? 'set-up' : access, isShared(run))
         : folderMounts(directory, access)),
     ];
     folderBelow(chatFolder, relative(chatFolder, chatHome));
-    for (const path of writes) if (!existsSync(path)) writeFileSync(path, '', { mode: 0o600, flag: 'wx' });
+    for (const path of writes) realFolder(path);
     for (const mount of mounts) prepareMountPoint(mount, mounts, { home, chatHome });
     for (const { from, path, isCopied } of needs.login)
       if (isCopied && existsSync(from) && isInside(home, path))
@@ -98,7 +96,9 @@ const hostsOf = ({ options: { sandbox } }: Run, { hosts }: SandboxNeeds): string
     ? []
     : [...new Set([...sandbox.hosts, ...(sandbox.network === 'models' ? hosts : [])])];
 
-/** A run without a work tree: its folder, in which it cannot change what git runs or believes. */
+/**
+ * Mounts for a run without a work tree. Its `.git` is read-only, so that the agent cannot change hooks or git settings.
+ */
 function folderMounts(directory: string, access: Mount['access']): Mount[] {
   const git = join(directory, '.git');
   return [
@@ -116,12 +116,12 @@ const certificates = (env: Record<string, string>): string[] =>
 /** Folders of installed packages that a set-up links from the user's checkout instead of copying them. */
 const PACKAGES = new Set(['node_modules', '.venv', 'venv', 'vendor', 'target', '.gradle', 'Pods']);
 const MAX_DEPTH = 3;
-/** The start of an agent waits for this. */
+/** Search limit, because the start of an agent waits for the search. */
 const MAX_FOLDERS = 300;
 
 /**
- * A link counts only if it leads to the same place in the user's checkout: an agent can make links too, and must not come to
- * read other files by them.
+ * Counts a link only if it leads to the same place in the user's checkout. An agent can create links too, and must not
+ * use them to read other files.
  */
 function linkedFolders({ path: tree, repository }: { path: string; repository: string }): string[] {
   const found: string[] = [];
@@ -153,8 +153,8 @@ function linkedFolders({ path: tree, repository }: { path: string; repository: s
 }
 
 /**
- * Creates the place of a mount in the chat's HOME. Otherwise bubblewrap would do that and follow links that an agent has left
- * there.
+ * Creates the mount point in the chat's HOME. Otherwise bubblewrap would create it and follow links that an agent has
+ * left there.
  */
 function prepareMountPoint(
   { path, from }: Mount,
@@ -162,7 +162,7 @@ function prepareMountPoint(
   { home, chatHome }: { home: string; chatHome: string },
 ): void {
   if (path === home || !isInside(home, path)) return;
-  // On another mount, whose folder has the place already.
+  // The path is inside another mount, whose folder already has it.
   const below = mounts.findLast(other => other.path !== path && isInside(other.path, path));
   if (below && below.path !== home) return;
   const source = from === null ? null : statSync(from, { throwIfNoEntry: false });
@@ -182,7 +182,7 @@ function realOf(path: string): string {
 
 const GIT_TIMEOUT_MS = 5_000;
 
-/** As git would find it in the folder; empty if none is set. */
+/** Name and email as git finds them in the folder. Empty if none is set. */
 async function gitIdentity(cwd: string, env: Record<string, string>): Promise<Record<string, string>> {
   const { stdout } = await runProgram({
     argv: ['git', 'config', '--null', '--get-regexp', '^user\\.(name|email)$'],
@@ -190,7 +190,7 @@ async function gitIdentity(cwd: string, env: Record<string, string>): Promise<Re
     env,
     limitMs: GIT_TIMEOUT_MS,
     maxBytes: 16 * 1024,
-  }).catch(() => ({ stdout: Buffer.alloc(0) })); // no git: nobody makes commits
+  }).catch(() => ({ stdout: Buffer.alloc(0) })); // without git nobody makes commits
   // The last value of a key counts.
   const values = new Map(
     stdout

@@ -10,8 +10,8 @@ import { runSummary } from '../../schema/run.ts';
 import { runName } from '../../schema/run-text.ts';
 
 /**
- * Ends a session. Clients that came from another session return to it: tmux would detach them, or switch them to the session that
- * was used last. Other clients are detached.
+ * Ends a tmux session. Clients that came from another session return to it, because tmux would detach them or switch
+ * them to the session that was used last. Other clients are detached.
  */
 async function endSession(tmux: ReturnType<typeof createTmux>, name: string): Promise<void> {
   const { stdout } = await tmux.run([
@@ -23,7 +23,7 @@ async function endSession(tmux: ReturnType<typeof createTmux>, name: string): Pr
     .split('\n')
     .map(line => /^(\S+) (.+)$/.exec(line))
     .filter(found => found !== null);
-  // One call each: tmux skips the remaining commands after a failure, and a client may leave at any time.
+  // One tmux call per client: tmux skips the remaining commands after a failure, and a client may leave at any time.
   await Promise.all(
     clients.map(([, client, last]) => tmux.run(['switch-client', '-c', client!, '-t', `=${last}:`])),
   );
@@ -34,16 +34,22 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const TMUX_TIMEOUT_MS = 2_000;
 const MAX_BYTES = 1024 ** 2;
-/** Many runs at once search only once, and a fresh installation is found soon. */
+/**
+ * The search for tmux is repeated after this time, so that many runs at once search only once and a new installation
+ * is found soon.
+ */
 const LOOK_AGAIN_MS = 5_000;
 
-/** A tmux server keeps the environment it was started with and passes it to every window, so it gets only these variables. */
+/**
+ * A tmux server keeps the environment that it was started with and passes it to every window, so it gets only these
+ * variables.
+ */
 const PASSED_ON = [
   ...['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'TMUX_TMPDIR', 'XDG_CONFIG_HOME'],
   ...['LANG', 'LC_ALL', 'LC_CTYPE', 'TZ'],
 ];
 
-/** The user's own tmux, on the server that is the default one for this environment. */
+/** The user's own tmux, on the default server of this environment. */
 function createTmux(env: Environment) {
   let program: string | null = null;
   let lookedAt = Number.NEGATIVE_INFINITY;
@@ -60,14 +66,14 @@ function createTmux(env: Environment) {
 
   return {
     isThere: () => find() !== null,
-    /** Several commands go into one call with `;` between them. Never rejects. */
+    /** Runs several commands in one call, separated by `;`. Never rejects. */
     run: (...commands: readonly (readonly string[])[]): Promise<ProgramEnd> =>
       runProgram({
         argv: [
           find() ?? 'tmux',
           ...commands.flatMap((words, i) => [...(i > 0 ? [';'] : []), ...words.map(asOneWord)]),
         ],
-        // Sessions start here, too: in a work tree their shells would prevent its removal.
+        // Sessions start in this folder too. In a work tree their shells would prevent its removal.
         cwd: '/',
         env: Object.fromEntries(
           PASSED_ON.flatMap(name => (env[name] === undefined ? [] : [[name, env[name]]])),
@@ -78,7 +84,7 @@ function createTmux(env: Environment) {
   };
 }
 
-/** For tmux a word that ends in a semicolon ends the command. */
+/** tmux treats a word that ends in a semicolon as the end of the command. */
 const asOneWord = (word: string): string => word.replace(/;$/, '\\;');
 
 export interface SessionsOptions {
@@ -86,16 +92,19 @@ export interface SessionsOptions {
   /** Environment of the hub, which determines the tmux server. */
   env: Readonly<Record<string, string | undefined>>;
   settings(): Pick<HubSettings, 'tmux.sessions'>;
-  /** Shows the live log of a run, also after Ctrl-C. Ends some time after the run if nobody ends the session. */
+  /**
+   * Command that shows the live log of a run and survives Ctrl-C. It ends some time after the run if nobody ends the
+   * session.
+   */
   command(runId: RunId): readonly string[];
   warn(message: string, cause: unknown): void;
 }
 
-/** Time to read the last lines of a run. */
+/** Delay before the window of an ended run closes, so that a person can read the last lines. */
 const LAST_LINES_MS = 1_500;
 const HISTORY_LINES = '20000';
 const MAX_TITLE_LENGTH = 60;
-/** Option that names the home of a session: several homes may share one tmux server. */
+/** tmux option with the home of a session, because several homes may share one tmux server. */
 const MARK = '@squad_home';
 
 export function createSessions({ home, env, settings, command, warn }: SessionsOptions): Sessions {
@@ -153,7 +162,10 @@ export function createSessions({ home, env, settings, command, warn }: SessionsO
 
 const sessionName = (id: RunId): string => `squad-${id}`;
 
-/** A tmux server that an agent started passes on its mark. The log view belongs to no run. */
+/**
+ * A tmux server that an agent started passes on that agent's marks. They are removed, because the log view belongs to
+ * no run.
+ */
 const OUTSIDE_ANY_RUN = ['-u', 'SQUAD_RUN_ID', '-u', 'SQUAD_TURN'];
 
 function isWanted(run: WindowedRun, setting: HubSettings['tmux.sessions'], isAskedFor: boolean): boolean {
@@ -162,8 +174,9 @@ function isWanted(run: WindowedRun, setting: HubSettings['tmux.sessions'], isAsk
 }
 
 /**
- * One call, so that there is never a session without its mark. `history-limit` applies only to windows that are created later, so
- * the first window is a placeholder. Sets only options of this session: all others are the user's.
+ * Creates a session in one call, so that there is never a session without its mark. `history-limit` applies only to
+ * windows that are created later, so the first window is a placeholder. Only options of this session are set, because
+ * all others belong to the user.
  */
 function newSession(
   name: string,
@@ -173,7 +186,7 @@ function newSession(
   const set = (option: string, value: string) => ['set-option', ...at, option, value];
   const setWindow = (option: string, value: string) => ['set-option', '-w', ...at, option, value];
   return [
-    // Several words, so that tmux does not use a shell.
+    // Passed as several words, so that tmux does not use a shell.
     ['new-session', '-d', '-s', name, 'tail', '-f', '/dev/null'],
     set(MARK, mark),
     set('history-limit', HISTORY_LINES),
@@ -190,8 +203,8 @@ function newSession(
 }
 
 /**
- * tmux runs commands that it finds in a name (`#(…)`), and a user's status line may hand the name to a shell: letters,
- * figures and what means nothing to either.
+ * tmux runs commands that it finds in a name (`#(…)`), and a user's status line may pass the name to a shell.
+ * Therefore the title contains only letters, digits and characters without a special meaning.
  */
 function titleOf(run: WindowedRun): string {
   const words = `${runName(run)}: ${runSummary(run)}`.replace(/[^\p{L}\p{N} .,:/_-]+/gu, ' ');

@@ -14,15 +14,15 @@ import { isTrusted, trust } from './trust.ts';
 
 export interface ChangedSetting {
   file: string;
-  /** As it is in the file now; undefined: not set. */
+  /** Value that the file has now. Undefined if it is not set. */
   value: unknown;
-  /** False: the file has parts that count only once it is trusted, and it is not. */
+  /** False if the file has parts that need trust and is not trusted. */
   isTrusted: boolean;
 }
 
 export interface SettingChange {
   path: string[];
-  /** The words of the user; null removes the setting. */
+  /** Words that the user typed. Null removes the setting. */
   words: readonly string[] | null;
 }
 
@@ -31,7 +31,7 @@ export const workspaceFilePath = (workspace: string): string => join(workspace, 
 /** Changes a setting in the user's own file. */
 export const changeUserFile = (home: string, file: string, change: SettingChange): Promise<ChangedSetting> =>
   changeFile(home, file, UserFile, change, async (_, after) => {
-    // Dotfiles are often links into a repository: the link stays a link.
+    // Configuration files are often links into a repository. The link stays a link.
     const target = await realpath(file).catch(() => file);
     await mkdir(dirname(target), { recursive: true });
     await replaceFile(target, after, { mode: 0o644, keepsMode: true });
@@ -39,8 +39,8 @@ export const changeUserFile = (home: string, file: string, change: SettingChange
   });
 
 /**
- * Changes a setting in `.squad/squad.json`. Exactly the new text is trusted, if the file is new, was trusted, or had nothing that
- * needs trust: then every part that counts from now on is what the user has just written.
+ * Changes a setting in `.squad/squad.json`. The new text is trusted if the file is new, was trusted, or had nothing
+ * that needs trust. In each case the user has just written every part that takes effect.
  */
 export const changeWorkspaceFile = (
   home: string,
@@ -73,7 +73,7 @@ async function changeFile(
     const text = before ?? '{}\n';
     parseSettings(file, text, schema);
     const { after, value } = edited(text, schema, path, words);
-    // Editors do not use the lock.
+    // The file is checked again, because editors do not use Squad's lock.
     if ((await textOf(file)) !== before)
       throw new SquadError(
         'CONFIG_INVALID',
@@ -97,7 +97,10 @@ async function textOf(file: string): Promise<string | null> {
   });
 }
 
-/** The text with the value that the words mean: the first reading that the schema accepts. */
+/**
+ * Text of the file with the new value. The user's words can be read in several ways, and the first one that the
+ * schema accepts counts.
+ */
 function edited(
   text: string,
   schema: Schema,
@@ -109,7 +112,7 @@ function edited(
     const after = withValue(text, path, value);
     const checked = checkJson(after, schema, true);
     if ('value' in checked) return { after, value };
-    // The last reading is the plainest.
+    // The error of the last reading is kept, because that reading is the simplest.
     [problem] = checked.problems;
   }
   throw new SquadError(
@@ -130,11 +133,11 @@ function readingsOf(words: readonly string[]): unknown[] {
   try {
     return [only, [only], JSON.parse(only)];
   } catch {
-    return [[only], only]; // no JSON
+    return [[only], only]; // the words are not JSON
   }
 }
 
-/** Every other byte stays, comments too. */
+/** Changes one value. Every other byte stays, including comments. */
 function withValue(text: string, path: JSONPath, value: unknown): string {
   const indent = /^([ \t]+)"/m.exec(text)?.[1] ?? '  ';
   const formattingOptions = {

@@ -17,7 +17,7 @@ import { isTrusted } from './trust.ts';
 
 interface ConfigPlaces {
   workspace: string;
-  /** Squad's home, which stores trust. */
+  /** Squad's home folder, where trust is stored. */
   home: string;
   /** The client's environment. */
   env: Readonly<Record<string, string | undefined>>;
@@ -61,7 +61,7 @@ export async function readConfigFiles({ workspace, home, env }: ConfigPlaces): P
 
 export function userFilePath(env: ConfigPlaces['env']): string | null {
   const { XDG_CONFIG_HOME: xdg, HOME: home } = env;
-  // The XDG specification: a relative path is ignored.
+  // By the XDG specification a relative path is ignored.
   if (xdg && isAbsolute(xdg)) return join(xdg, 'squad', 'config.json');
   return home ? join(home, '.config', 'squad', 'config.json') : null;
 }
@@ -72,7 +72,7 @@ function paths(settings: (string | undefined)[], base: string): string[] {
     .filter(path => path !== null);
 }
 
-/** The hub's main thread parses them at every call. Real files have a few kilobytes. */
+/** Size limit, because the hub's main thread parses these files at every call. Real files have a few kilobytes. */
 export const MAX_SETTINGS_BYTES = 64 * 1024;
 
 async function settingsFile<T>(
@@ -89,7 +89,7 @@ async function settingsFile<T>(
   return { file, base, text: read.text, settings: parseSettings(file, read.text, schema) };
 }
 
-/** Comments and trailing commas are allowed: people write these files. */
+/** Parses settings, with comments and trailing commas, because people write these files. */
 export const parseSettings = <T>(file: string, text: string, schema: z.ZodObject & z.ZodType<T>): T =>
   parseJsonFile(file, text, schema, true);
 
@@ -100,7 +100,7 @@ async function templateFile(home: string, file: string): Promise<TemplateFile | 
   return { file, text: read.text, fault: null, trusted: await isTrusted(home, file, read.text) };
 }
 
-/** A broken link is a fault, not a missing file: it stands for an engine or a template. */
+/** A broken link is an error, not a missing file, because the link stands for an engine or a template. */
 async function readConfigFile(file: string): Promise<TextFile> {
   const [read, link] = await Promise.all([
     readTextFile(file, MAX_SETTINGS_BYTES),
@@ -115,11 +115,11 @@ async function leadsOut(workspace: string, directory: string | undefined): Promi
   if (directory === undefined) return false;
   const path = resolve(workspace, directory);
   const real = await realpath(path).catch(() => path);
-  // A removed workspace is reported by the next step that needs it.
+  // If the workspace was removed, the next step that needs it reports that.
   return !isInside(await realpath(workspace).catch(() => workspace), real);
 }
 
-/** Why the program of `onEnd` or `onAsk` cannot be started from this folder; null: it can. */
+/** Why the program of `onEnd` or `onAsk` cannot be started from this folder. Null if it can. */
 export function hookFault([program = '']: readonly string[], cwd: string, path: string): string | null {
   const found = findExecutable(program, { path, cwd });
   if (found.status === 'found') return null;

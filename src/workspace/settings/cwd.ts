@@ -6,20 +6,20 @@ import { isInside } from '../files/paths.ts';
 import { findGitFolder } from '../git/git-folder.ts';
 
 export interface WorkspaceGiven {
-  /** `--workspace` */
+  /** Value of `--workspace`. */
   flag?: string;
-  /** It came in the header of an HTTP request, which has no current folder. */
+  /** True if the folder came in the header of an HTTP request, which has no current folder. */
   isHeader?: boolean;
   env: Readonly<Record<string, string | undefined>>;
   /** Current folder of the client. */
   cwd: string;
   userHome: string | null;
-  /** Roots of the client. */
+  /** Folders that the client reports as its roots. */
   roots?: readonly string[];
 }
 
 export interface Workspace {
-  /** Absolute, links resolved. */
+  /** Absolute path with links resolved. */
   root: string;
   source:
     | '--workspace'
@@ -54,7 +54,7 @@ export async function workspaceRoot(options: WorkspaceGiven): Promise<Workspace>
   }
 }
 
-/** The first one in a git repository: editors also list folders that are no projects. */
+/** Chooses the first root inside a git repository, because editors also list folders that are not projects. */
 async function chooseRoot(roots: readonly string[], userHome: string | null): Promise<Workspace | null> {
   const source = "the client's roots";
   const checked = await Promise.allSettled(roots.map(root => usableFolder(root, source, userHome)));
@@ -84,14 +84,14 @@ async function usableFolder(
 }
 
 export interface CwdGiven {
-  /** From `workspaceRoot`. */
+  /** Root of the workspace, from `workspaceRoot`. */
   workspace: string;
   cwd?: string;
   /** Folders outside the workspace that the user allows. */
   allowedRoots: readonly string[];
 }
 
-/** The folder of a run. Links are resolved. */
+/** Folder of a run, with links resolved. */
 export async function resolveCwd({ workspace, cwd, allowedRoots }: CwdGiven): Promise<{ directory: string }> {
   checkText(cwd ?? '', 'The cwd');
   const path = resolve(workspace, cwd ?? '');
@@ -107,7 +107,7 @@ export async function resolveCwd({ workspace, cwd, allowedRoots }: CwdGiven): Pr
     if (isInAny(directory, realRoots)) return { directory };
     throw outside(cwd ?? '', directory, workspace);
   }
-  // Outside the allowed folders no error may say whether something exists.
+  // Outside the allowed folders no error may reveal whether a path exists.
   if (!isInAny(path, [...roots, ...realRoots])) throw outside(cwd ?? '', path, workspace);
   if (directory.problem === 'not_a_folder')
     throw new SquadError('CWD_NOT_A_FOLDER', `The cwd "${cwd}" is not a folder: ${path}.`, {

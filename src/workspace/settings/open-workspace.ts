@@ -5,6 +5,7 @@ import { nearest } from '../../base/text.ts';
 import { offThread } from '../../core/off-thread.ts';
 import { schemaFault } from '../../core/output/structured-answer.ts';
 import type { EngineChoice, Engines } from '../../core/ports/engine.ts';
+import type { FoundClis } from '../../core/ports/machines.ts';
 import type { Caller, IgnoredSetting, Workspaces } from '../../core/ports/workspace.ts';
 import { engineNotTrusted, NOT_TRUSTED, resolveConfig, trustableFiles } from '../../core/settings/config.ts';
 import type { Config } from '../../schema/config.ts';
@@ -28,20 +29,23 @@ import { isTrusted } from './trust.ts';
 export interface ChoiceContext {
   config: Config;
   ignored: IgnoredSetting[];
-  /** Engines of a workspace file that is not trusted. */
+  /** Engines from a workspace file that is not trusted. */
   untrustedEngines: readonly string[];
   engines: Pick<Engines, 'find' | 'installed'>;
+  /** Agent CLIs of another machine, where the run is placed. */
+  on?: FoundClis;
 }
 
 /**
- * A name from a call or a role is a configured engine, a built-in one, or else a value for the run template. Without a name the template
- * runs with the configured name; without a template the configured name counts, then the first usable CLI. A named engine or
- * template that cannot be used is an error: nothing else runs in its place.
+ * Chooses the engine. A name from a call or a role means a configured engine, a built-in one, or else a value for the
+ * run template. Without a name, the template runs with the configured name. Without a template, the configured name
+ * counts, then the first usable CLI. A named engine or template that cannot be used is an error, and no other engine
+ * runs instead.
  */
 export async function chooseEngine(
   asked: string | null,
   env: Record<string, string>,
-  { config, ignored, untrustedEngines, engines }: ChoiceContext,
+  { config, ignored, untrustedEngines, engines, on }: ChoiceContext,
 ): Promise<EngineChoice> {
   const ignoredSetting = (key: keyof Config) => ignored.find(setting => setting.key === key);
   const refuse = (setting: IgnoredSetting | undefined) => {
@@ -65,7 +69,7 @@ export async function chooseEngine(
     if (isTemplateSet) return template(config.engine.value ?? '');
   }
   const name = asked ?? config.engine.value;
-  if (name === null) return firstInstalled(env, engines);
+  if (name === null) return firstInstalled(env, engines, on);
   if (untrustedEngines.includes(name)) refuse(ignoredSetting('engines'));
   const own = config.engines.value[name];
   if (own)
@@ -79,7 +83,7 @@ export async function chooseEngine(
     });
   if (name === 'scripted') return plain({ kind: 'scripted' });
   if (name === 'native') return plain({ kind: 'native', subagent: null, inputs: [] });
-  const cli = await engines.find(name, env);
+  const cli = await engines.find(name, env, on);
   if (!cli && isTemplateSet) return template(name);
   if (!cli) throw unknown(name, asked === null ? config.engine.source : null, config);
   const { warning, cli: id, program, version } = cli;
@@ -99,8 +103,9 @@ function unusable({ file, reason }: IgnoredSetting): SquadError {
 async function firstInstalled(
   env: Record<string, string>,
   engines: ChoiceContext['engines'],
+  on: FoundClis | undefined,
 ): Promise<EngineChoice> {
-  const { first, tooOld } = await firstUsable(env, engines);
+  const { first, tooOld } = await firstUsable(env, engines, on);
   if (!first && tooOld) throw tooOld;
   if (!first)
     throw new SquadError('ENGINE_NOT_SET', 'No engine is set and no agent CLI was found', {
@@ -120,15 +125,16 @@ async function firstInstalled(
   };
 }
 
-/** Skips CLIs that are too old. */
+/** The first installed CLI that is not too old. */
 async function firstUsable(
   env: Record<string, string>,
   engines: ChoiceContext['engines'],
+  on: FoundClis | undefined,
 ): Promise<{ first: InstalledCli | null; tooOld: SquadError | null }> {
   let tooOld: SquadError | null = null;
-  for (const first of await engines.installed(env)) {
+  for (const first of await engines.installed(env, on)) {
     try {
-      await engines.find(first.cli, env);
+      await engines.find(first.cli, env, on);
       return { first, tooOld };
     } catch (thrown) {
       if (!(thrown instanceof SquadError && thrown.code === 'ENGINE_TOO_OLD')) throw thrown;
@@ -138,7 +144,10 @@ async function firstUsable(
   return { first: null, tooOld };
 }
 
-/** `source`: where the name is configured; null: a call or a role gave it. */
+/**
+ * Error for an unknown engine. `source` says where its name is configured, and is null if a call or a role gave the
+ * name.
+ */
 function unknown(name: string, source: string | null, config: Config): SquadError {
   const names = [...Object.keys(config.engines.value), ...CLI_IDS, 'native', 'scripted'];
   const near = nearest(name, names);
@@ -159,12 +168,12 @@ const plain = (spec: EngineSpec): EngineChoice => ({ spec, notes: [] });
 
 const MAX_SCHEMA_BYTES = 256 * 1024;
 
-/** The JSON Schema for a run's answer, from a file of the workspace. Throws SCHEMA_INVALID. */
+/** JSON Schema for a run's answer, from a file of the workspace. Throws SCHEMA_INVALID. */
 export async function readOutputSchema(root: string, file: string): Promise<JsonSchema> {
   const text = await readInside(root, file, MAX_SCHEMA_BYTES).catch(thrown => {
     throw refuse(file, thrown instanceof Error ? thrown.message : String(thrown));
   });
-  // Reports line and column: JSON.parse would quote from the file, which may be any file of the workspace.
+  // Reports line and column only. JSON.parse would quote from the file, which may be any file of the workspace.
   const problem = await offThread('json', jsonProblem, text.length, text);
   if (problem) {
     const { line, column } = placeOf(text, problem.offset);
@@ -187,17 +196,17 @@ const refuse = (file: string, why: string) =>
 interface WorkspacesOptions {
   home: string;
   shippedRoles: string;
-  /** The folder of the templates that come with Squad. */
+  /** Folder of the templates that come with Squad. */
   shippedTemplates: string;
   /** Names of Squad's own tools. */
   ownTools: ReadonlySet<string>;
   environment: Workspaces['environment'];
   engines: Pick<Engines, 'find' | 'installed'>;
-  /** Called once for each fault of a role or template, not at every read. */
+  /** Called once for each fault of a role or template, not again at every read. */
   onFault(file: string, fault: string): void;
 }
 
-/** Reads a workspace's files at every call, so that edits count at once. */
+/** Reads a workspace's files at every call, so that edits take effect at once. */
 export function createWorkspaces({
   home,
   shippedRoles,
@@ -241,7 +250,8 @@ export function createWorkspaces({
     keepTeamFilesOf: known => dropHomeTeamFolders(home, known),
     async templates(caller, kind) {
       const env = environmentOf(caller);
-      // Without a workspace there are still the user's and the shipped templates. A call reports what is wrong with it.
+      // Without a workspace, the user's and the shipped templates are still available. A call that needs the
+      // workspace reports the error.
       const root = await rootOf(caller, env).then(
         found => found.root,
         () => null,
@@ -259,19 +269,21 @@ export function createWorkspaces({
     async open(caller) {
       const env = environmentOf(caller);
       const { root, notes } = await rootOf(caller, env);
-      // While the configuration is read: every start of an agent waits for both.
+      // The search for the roles folder starts while the configuration is read, because every start of an agent waits
+      // for both.
       const usualFolder = rolesFolder(root, shippedRoles);
-      usualFolder.catch(() => {}); // the configuration may name another
+      usualFolder.catch(() => {}); // an error here is ignored, because the configuration may name another folder
       const sources = await readConfigFiles({ workspace: root, home, env });
       const { config, ignored } = resolveConfig(sources);
       const { workspaceFile } = sources;
       const untrustedEngines =
         workspaceFile && !workspaceFile.trusted ? Object.keys(workspaceFile.settings.engines ?? {}) : [];
       const folder = (await namedRolesFolder(root, config.agentsDir)) ?? (await usualFolder);
-      // Shipped roles and a folder that the user named are trusted. Roles in the workspace came with it.
+      // Shipped roles, and roles in a folder that the user named, are trusted. Roles in the workspace came with it
+      // and are not.
       const isOwn =
         folder.from === 'shipped' || (folder.from === 'setting' && config.agentsDir.origin !== 'workspace');
-      // A role file that agents can write must not grant them anything, whoever named its folder.
+      // A role file that agents can write to must not grant them anything, even if the user named its folder.
       const reach = folder.from === 'shipped' ? [root] : [root, ...config.allowedRoots.value];
       let isOutOfReach: Promise<boolean> | undefined;
       const byContent: Trust = async (file, text) => {
@@ -279,7 +291,7 @@ export function createWorkspaces({
         return (await isOutOfReach) || isTrusted(home, file, text);
       };
       const mayGrant: Trust = caller.parent || !isOwn ? byContent : async () => true;
-      /** Members of one squad often have the same role. */
+      /** Cached, because members of a squad often have the same role. */
       const known = new Map<string, Promise<Role>>();
       return {
         root,
@@ -293,11 +305,12 @@ export function createWorkspaces({
           known.set(id, role);
           return role;
         },
-        engine: (name, env) => chooseEngine(name, env, { config, ignored, untrustedEngines, engines }),
+        engine: (name, env, on) =>
+          chooseEngine(name, env, { config, ignored, untrustedEngines, engines, on }),
         outputSchema: file => readOutputSchema(root, file),
         context: async (wanted, loadedByEngine) => contextOf(root, config, wanted, loadedByEngine),
         teamFile: async name => {
-          // The writer skips an unusable folder too, and logs that.
+          // An unusable team folder counts as missing. The writer of team files logs the error.
           const own = await teamFolder(root).catch(() => null);
           return readTeamFile(join(own ?? homeTeamFolder(home, root), name));
         },
@@ -326,7 +339,7 @@ export function createWorkspaces({
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** Roles and custom engines, for completion: nothing is granted, so trust does not matter. */
+/** Names of roles and custom engines, for completion. Untrusted ones are included, because a name grants nothing. */
 export async function projectNames({
   workspace,
   home,
@@ -364,7 +377,7 @@ async function isFolder(root: string): Promise<boolean> {
     return (await stat(root)).isDirectory();
   } catch (thrown) {
     const { code } = thrown as NodeJS.ErrnoException;
-    // A disk that does not answer, or a folder without permission, may be available later.
+    // A disk that does not respond, or a folder without permission, may be available later.
     return code !== 'ENOENT' && code !== 'ENOTDIR';
   }
 }

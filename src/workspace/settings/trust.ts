@@ -8,15 +8,18 @@ import { parseJsonFile } from '../files/json-file.ts';
 import { readTextFile, replaceFile, unwritten } from '../files/text-file.ts';
 
 /**
- * Repository config that runs commands is ignored until the user trusts it. Trust covers one file and its exact content: after a
- * change the user is asked again.
+ * Whether the user trusts this content. Repository config that runs commands is ignored until the user trusts it.
+ * Trust covers one file with its exact content, so after a change the user is asked again.
  */
 export async function isTrusted(home: string, file: string, content: string): Promise<boolean> {
   const { files } = await read(home);
   return files[await nameOf(file)]?.at(-1) === hashOf(content);
 }
 
-/** Replaces the trust in earlier content: otherwise whoever can write the file could restore what the user has removed from it. */
+/**
+ * Trusts the content of a file and revokes trust in its earlier content. Otherwise anybody who can write the file
+ * could restore what the user has removed from it.
+ */
 export async function trust(home: string, file: string, content: string): Promise<void> {
   const name = await nameOf(file);
   await change(home, ({ files, declined }) => ({
@@ -25,7 +28,7 @@ export async function trust(home: string, file: string, content: string): Promis
   }));
 }
 
-/** The user was asked about this content and does not trust it. Nobody needs to ask again. */
+/** Records that the user was asked about this content and does not trust it, so that nobody asks again. */
 export async function decline(home: string, file: string, content: string): Promise<void> {
   const name = await nameOf(file);
   await change(home, ({ files, declined }) => ({
@@ -38,7 +41,7 @@ export async function isDeclined(home: string, file: string, content: string): P
   return (await read(home)).declined[await nameOf(file)] === hashOf(content);
 }
 
-/** False when the file was not trusted. */
+/** Returns false when the file was not trusted. */
 export async function untrust(home: string, file: string): Promise<boolean> {
   const name = await nameOf(file);
   let wasTrusted = false;
@@ -51,9 +54,12 @@ export async function untrust(home: string, file: string): Promise<boolean> {
 
 const TrustFile = z.object({
   version: z.literal(1),
-  /** Absolute path → hash of the trusted content. Older versions wrote several: the last counts. */
+  /**
+   * Maps an absolute path to the hash of the trusted content. Older versions wrote several hashes, of which the last
+   * counts.
+   */
   files: z.record(z.string(), z.array(z.string())),
-  /** Absolute path → hash of the content that the user was last asked about and did not trust. */
+  /** Maps an absolute path to the hash of the content that the user last declined. */
   declined: z.record(z.string(), z.string()).default({}),
 });
 type TrustFile = z.infer<typeof TrustFile>;
@@ -72,7 +78,7 @@ async function read(home: string): Promise<TrustFile> {
   return parseJsonFile(trustPath(home), file.text, TrustFile);
 }
 
-/** Under a lock. `edit` returns null if there is nothing to change. */
+/** Changes the file of trust under a lock. `edit` returns null if there is nothing to change. */
 async function change(
   home: string,
   edit: (before: Omit<TrustFile, 'version'>) => Omit<TrustFile, 'version'> | null,
@@ -89,7 +95,7 @@ async function change(
 const without = <T>(entries: Record<string, T>, name: string): Record<string, T> =>
   Object.fromEntries(Object.entries(entries).filter(([key]) => key !== name));
 
-/** The real path, the same for every link to it. */
+/** Real path of a file, the same for every link to it. */
 async function nameOf(file: string): Promise<string> {
   const path = resolve(file);
   // A file that no longer exists is named by the real path of its folder.
@@ -99,7 +105,7 @@ async function nameOf(file: string): Promise<string> {
     .catch(() => path);
 }
 
-/** Without the byte order mark: not every reader keeps it. */
+/** Hash without the byte order mark, because not every reader keeps it. */
 function hashOf(content: string): string {
   return `sha256:${createHash('sha256')
     .update(content.replace(/^\ufeff/, ''))

@@ -19,7 +19,7 @@ import type { Findings, Path, Place } from './findings.ts';
 type Values = Record<string, unknown>;
 type Issue = z.core.$ZodIssue;
 
-/** The place of a value in the file, and of what it holds. */
+/** Place of a value in the file, and of the values inside it. */
 interface Mark {
   place: Place;
   below: Map<string, Mark> | null;
@@ -34,7 +34,10 @@ type YamlFile = { value: unknown; marks: Mark; warnings: LocatedMessage[] } | { 
 
 const BOUNDS = { chars: 256 * 1024, lines: 10_000, depth: 200, references: 1_000 };
 
-/** The file's keys and values, whose places the findings know from now on. Null, and reported, when it is no YAML map. */
+/**
+ * Parses the keys and values of the file, and gives their places to `findings`. Null when the file is not a YAML map.
+ * That error is reported.
+ */
 export async function parseSubagentFile(text: string, findings: Findings): Promise<Values | null> {
   const parsed = await offThread('yaml', parseYamlFile, text.length, text);
   if ('faults' in parsed) {
@@ -53,7 +56,7 @@ export async function parseSubagentFile(text: string, findings: Findings): Promi
   return null;
 }
 
-/** Returns plain data, so that the thread that reads large files can send it. */
+/** Returns plain data, so that the worker thread that reads large files can send it. */
 export function parseYamlFile(text: string): YamlFile {
   const counter = new LineCounter();
   const at = (offset: number | undefined): Place => {
@@ -72,7 +75,7 @@ export function parseYamlFile(text: string): YamlFile {
       warnings: warnings.map(({ pos, message }) => ({ place: at(pos[0]), message: firstLine(message) })),
     };
   } catch (thrown) {
-    // Aliases that expand to far more than the text.
+    // The YAML parser throws if aliases expand to far more than the text.
     return { faults: [{ place: at(0), message: faultText({ message: (thrown as Error).message }) }] };
   }
 }
@@ -84,7 +87,7 @@ function faultText({ code, message }: Omit<YamlFault, 'offset'>): string {
     : `this is not YAML: ${firstLine(message)}`;
 }
 
-/** `keyOffset`: where the key of this value begins. */
+/** `keyOffset` is where the key of this value begins. */
 function markOf(node: Node | null, keyOffset: number | undefined, at: (offset?: number) => Place): Mark {
   const below = new Map<string, Mark>();
   if (isMap(node)) {
@@ -96,7 +99,7 @@ function markOf(node: Node | null, keyOffset: number | undefined, at: (offset?: 
   return { place: at(keyOffset ?? node?.range?.[0]), below: below.size > 0 ? below : null };
 }
 
-/** The place of the key or list element; if there is none, of the nearest thing around it. */
+/** Place of the key or list element. If it is missing, the place of the nearest value around it. */
 function placeIn(marks: Mark, path: Path): Place {
   let mark = marks;
   for (const step of path) {
@@ -107,7 +110,7 @@ function placeIn(marks: Mark, path: Path): Place {
   return mark.place;
 }
 
-/** `mcpServers:` with nothing after it counts as left out. */
+/** A key without a value, such as `mcpServers:`, counts as missing. */
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls);
   if (!isObject(value)) return value;
@@ -118,7 +121,7 @@ function withoutNulls(value: unknown): unknown {
 
 const firstLine = (message: string): string => message.split('\n')[0]!;
 
-/** A missing value is reported by the code that needs it, which can say more. */
+/** Missing values are accepted here. The code that needs a value reports a more helpful error. */
 const LenientFile = SubagentFile.extend({
   subagent: SubagentIdentity.optional(),
   defaults: SubagentDefaults.optional(),
@@ -135,8 +138,8 @@ const CheckedFile = z.object({
 type CheckedFile = z.output<typeof CheckedFile>;
 
 /**
- * Everything in the file that has its form: an error in one part hides none in the others. Errors are reported, and so are unknown
- * keys, which have no effect.
+ * Returns all parts of the file that are valid, so that an error in one part hides none in the others. Reports
+ * errors, and also unknown keys, which have no effect.
  */
 export function checkValues(values: Values, findings: Findings): CheckedFile {
   const given = {
@@ -146,7 +149,7 @@ export function checkValues(values: Values, findings: Findings): CheckedFile {
   };
   const issues = LenientFile.safeParse(given, { error: describeZodIssue }).error?.issues ?? [];
   if (issues.length === 0) return CheckedFile.parse(given);
-  // One copy for all of them: there may be thousands.
+  // A single copy for all changes, because there may be thousands of changes.
   const copy = structuredClone(given);
   for (const issue of issues) {
     const path = stepsOf(issue);
@@ -161,7 +164,7 @@ export function checkValues(values: Values, findings: Findings): CheckedFile {
   return CheckedFile.parse(copy);
 }
 
-/** `type: OpenAI` works, but editors that use the schema would not accept it. */
+/** Accepts `type: OpenAI` with a warning, because editors that use the schema would not accept it. */
 function withKnownTypes(models: unknown, findings: Findings): unknown {
   if (!Array.isArray(models)) return models;
   return models.map((model: unknown, index) => {
@@ -178,7 +181,7 @@ function withKnownTypes(models: unknown, findings: Findings): unknown {
 function withoutBadNames(servers: unknown, findings: Findings): unknown {
   if (!isObject(servers)) return servers;
   const named = Object.entries(servers).filter(([name]) => {
-    // zod skips __proto__ without a word.
+    // zod silently skips __proto__.
     const isBad = name === '' || name === '__proto__';
     if (isBad)
       findings.error(['mcpServers', name], `${JSON.stringify(name)} cannot be the name of a server`, {
@@ -228,7 +231,10 @@ const valueAt = (value: unknown, path: Path): unknown =>
     value,
   );
 
-/** A wrong element invalidates its list: those after it would move up. Only of models each counts by itself. */
+/**
+ * Path of the list around an invalid element. The whole list is invalid, because removing one element would renumber
+ * the others. Only models are checked one by one.
+ */
 function upToList(path: Path): Path {
   const index = path.findIndex((step, depth) => depth > 1 && typeof step === 'number');
   return index < 0 ? path : path.slice(0, index);

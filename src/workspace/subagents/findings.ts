@@ -8,7 +8,7 @@ import type { ConfigFinding, SubagentModel } from '../../schema/subagent.ts';
 export interface SubagentFinding extends ConfigFinding {
   code: ErrorCode;
   suggestion: string | null;
-  /** Set on the last finding of its severity: how many others it stands for. */
+  /** Number of findings of the same severity that were left out. Set only on the last finding of a severity. */
   more?: number;
 }
 
@@ -25,16 +25,16 @@ interface Details {
   suggestion?: string;
 }
 
-/** For each severity: nobody reads more, and each costs a search through the file. */
+/** Limit for each severity. Finding the place of each one costs a search through the file. */
 const MAX_FINDINGS = 100;
 
-/** Collects all errors and warnings of one file, so that its author sees them at once. */
+/** Collects all errors and warnings of a file, so that its author sees them at once. */
 export class Findings {
   readonly #found: SubagentFinding[] = [];
   readonly #counts = { error: 0, warning: 0 };
   readonly #wrongPaths = new Set<string>();
   readonly #isLint: boolean;
-  /** Set once the file is parsed. */
+  /** Finds the place of a path in the file. Set once the file is parsed. */
   place: (path: Path) => Place = () => ({ line: null, column: null });
 
   constructor({ isLint = false } = {}) {
@@ -50,7 +50,7 @@ export class Findings {
     this.add('warning', path, message, details);
   }
 
-  /** Something this machine lacks: an error when the file is used, a warning when it is only checked. */
+  /** Reports something that this machine lacks: an error when the file is used, a warning when it is only checked. */
   lacking(path: Path, message: string, details: Details = {}): void {
     this.add(this.#isLint ? 'warning' : 'error', path, message, details);
   }
@@ -78,7 +78,7 @@ export class Findings {
     return this.#wrongPaths.has(path.join('.'));
   }
 
-  /** In the order of the file. The last entries say how many were left out because of the limit. */
+  /** Findings in the order of the file. The last entries say how many were left out because of the limit. */
   get all(): SubagentFinding[] {
     const inOrder = this.#found.toSorted(
       (one, other) => (one.line ?? 0) - (other.line ?? 0) || (one.column ?? 0) - (other.column ?? 0),
@@ -94,7 +94,7 @@ export class Findings {
   }
 }
 
-/** All errors of a file as one. Its code is that of the first. */
+/** Combines all errors of a file into one, with the code of the first. */
 export function errorOf(file: string, findings: readonly SubagentFinding[]): SquadError {
   const errors = findings.filter(({ severity }) => severity === 'error');
   const suggestions = errors.flatMap(({ suggestion }) => suggestion ?? []);
@@ -114,25 +114,31 @@ export const placeText = (file: string, { line, column }: Place): string =>
 /** Context for reading every part of a file. */
 export interface FileContext {
   env: Readonly<Record<string, string>>;
-  /** The file's own folder: `${SUBAGENT_DIR}`. */
+  /** Folder of the subagent file, the value of `${SUBAGENT_DIR}`. */
   folder: string;
   findings: Findings;
 }
 
-/** `$NAME` as `${NAME}`, and the file's own folder in its place. The values of other variables stay out. */
+/** Writes `$NAME` as `${NAME}`, and replaces `${SUBAGENT_DIR}`. Values of other variables are not filled in. */
 export const normalizeVariables = (text: string, folder: string): string =>
   text
     .replace(/\$([A-Za-z_][A-Za-z0-9_]*)/g, (_, name: string) => `\${${name}}`)
     .replaceAll(`\${SUBAGENT_DIR}`, () => folder);
 
-/** The text with the values of its variables, for what is no secret. Null, and reported, when one is not set. */
+/**
+ * Fills in the values of variables, for texts that are not secret. Null when a variable is not set. That error is
+ * reported.
+ */
 export function fillVariables(text: string, path: Path, context: FileContext): string | null {
   const form = normalizeVariables(text, context.folder);
   if (!areVariablesSet(form, path, context)) return null;
   return substitute(form, name => context.env[name] ?? '');
 }
 
-/** Whether every variable has a value. An empty one counts as none: `Bearer ${TOKEN}` would become `Bearer `. */
+/**
+ * Whether every variable has a value. An empty value does not count, because `Bearer ${TOKEN}` would become `Bearer
+ * `.
+ */
 export function areVariablesSet(form: string, path: Path, { env, findings }: FileContext): boolean {
   const malformed = malformedVariable(form);
   if (malformed !== null)
@@ -147,7 +153,7 @@ export function areVariablesSet(form: string, path: Path, { env, findings }: Fil
   return malformed === null && missing.length === 0;
 }
 
-/** For every model, used or not: others can read the file. */
+/** Warns about secrets in every model, used or not, because others can read the file. */
 export function warnOfSecrets(model: Partial<SubagentModel>, path: Path, findings: Findings): void {
   const warn = (at: Path, variable: string) =>
     findings.warn(at, 'this looks like a secret in a file that others read', {

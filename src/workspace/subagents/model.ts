@@ -12,15 +12,15 @@ import {
 } from './findings.ts';
 
 interface Provider {
-  /** The wire format it speaks. */
+  /** Wire format that the provider uses. */
   type: ModelType;
-  /** Null: the default of the format's own client. */
+  /** Address of the provider. Null for the default of the format's own client. */
   baseUrl: string | null;
   host: string;
   keyVariable(env: Record<string, string>): string;
 }
 
-/** By `type` in a file: the makers of a format, and others that speak it. */
+/** Providers by the `type` in a file: the vendors of a format, and other providers that use it. */
 const PROVIDERS: Readonly<Record<SubagentModelType, Provider>> = {
   anthropic: maker('anthropic'),
   openai: maker('openai'),
@@ -42,14 +42,14 @@ function compatible(baseUrl: string, variable: string): Provider {
   return { type: 'openai', baseUrl, host: new URL(baseUrl).host, keyVariable: () => variable };
 }
 
-/** A model of the file's list, with its place there. */
+/** A model in the file's list, with its place there. */
 export interface ListedModel {
-  /** Without its invalid keys. */
+  /** The model without its invalid keys. */
   model: Partial<SubagentModel>;
   path: Path;
 }
 
-/** The model that `defaults` names. Null, and reported, when there is none. */
+/** The model that `defaults` names. Null when there is none. That error is reported. */
 export function chosenModel(
   models: readonly ListedModel[],
   wanted: string | undefined,
@@ -76,7 +76,7 @@ export function chosenModel(
   );
 }
 
-/** How the model is called. Null, and reported, when something is missing for that. */
+/** How to call the model. Null when something is missing. That error is reported. */
 export function modelSpecOf(
   { model, path }: ListedModel,
   defaults: SubagentDefaults,
@@ -92,12 +92,12 @@ export function modelSpecOf(
   const address = checkedAddress(model, path, context);
   const apiKeyEnv = keyVariableOf({ model, path }, provider, address, context);
   if (model.id === undefined) return null;
-  // The sender fills in the values of variables. They are written nowhere before.
+  // The values of variables are filled in only when a request is sent, and never stored.
   const baseUrl = model.base_url ? normalizeVariables(model.base_url, folder) : provider.baseUrl;
   return { type: provider.type, id: model.id, baseUrl, apiKeyEnv, headers, generation, prices };
 }
 
-/** The address with the values of its variables, only for checks. Null: none is given, or it is invalid. */
+/** Address with the values of its variables, only for checks. Null if it is missing or invalid. */
 function checkedAddress(
   { base_url: given }: Partial<SubagentModel>,
   path: Path,
@@ -119,7 +119,7 @@ function checkedAddress(
   return filled.url;
 }
 
-/** The variable that holds the API key, reported if it is not set. Null: no key is sent. */
+/** Name of the variable that holds the API key. Reports an error if the variable is not set. Null if no key is sent. */
 function keyVariableOf(
   { model: { api_key_env: given, auth_method: method, base_url }, path }: ListedModel,
   provider: Provider,
@@ -128,7 +128,7 @@ function keyVariableOf(
 ): string | null {
   const host = URL.parse(address ?? '')?.hostname ?? provider.host;
   const at = [...path, 'api_key_env'];
-  // A key is sent to the provider that issued it. The file has to name it for any other host.
+  // A key is sent only to the provider that issued it. For any other host the file has to name the variable.
   const name = given || (base_url && host !== provider.host ? null : provider.keyVariable(env));
   if (name !== null && !isVariableName(name)) {
     findings.error(at, '"api_key_env" is not the name of a variable', {
@@ -157,11 +157,11 @@ function keyVariableOf(
 
 const isLocal = (host: string): boolean => /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(host);
 
-/** Anything else may be the key itself, which no message may repeat. */
+/** Any other text may be the key itself, which no message may repeat. */
 const isVariableName = (text: string): boolean =>
   /^[A-Za-z_]\w*$/.test(text) && !(text.length >= 20 && /[a-z]/.test(text) && /\d/.test(text));
 
-/** Parameters of the model override those of `defaults`, key by key. */
+/** Merges parameters: those of the model override those of `defaults`, key by key. */
 function generationOf(
   { model, path }: ListedModel,
   defaults: SubagentDefaults,
@@ -184,7 +184,7 @@ function generationOf(
   return {
     ...rest,
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
-    // `"4000"` is a number of tokens, `high` a word.
+    // `"4000"` is a number of tokens, `high` is a level.
     ...(thinkingBudget !== undefined && {
       thinking: /^[1-9]\d*$/.test(String(thinkingBudget)) ? Number(thinkingBudget) : thinkingBudget,
     }),
@@ -195,7 +195,7 @@ const WHY_UNUSED = { n: 'one answer is asked for', toolChoice: 'the model choose
 const NO_COMPACTION =
   '"compaction" has no effect: a conversation is never shortened; one that outgrows the model fails';
 
-/** Settings that other programs use and Squad does not. */
+/** Warns about settings that other programs use and Squad does not. */
 function warnOfUnusedModelSettings(model: Partial<SubagentModel>, path: Path, findings: Findings): void {
   const unused = (at: Path, message: string, suggestion?: string) =>
     findings.warn([...path, ...at], message, { suggestion });

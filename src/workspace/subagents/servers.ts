@@ -10,7 +10,7 @@ const DEFAULT_TIMEOUT_MS = 300_000;
 const MIN_TIMEOUT_MS = 100;
 const MAX_TIMEOUT_MS = 1_800_000;
 
-/** The file's servers for the gateway, each started for every run alone. Null: there are none. */
+/** Servers of the file for the gateway. Each run starts its own. Null if there are none. */
 export function serversOf(
   given: Readonly<Record<string, SubagentServer>>,
   context: FileContext,
@@ -53,10 +53,13 @@ export function serversOf(
   };
 }
 
-/** One server in the gateway's form. Null, and reported, when there is nothing to start or connect to. */
+/**
+ * Converts a server to the gateway's format. Null when there is nothing to start or connect to. That error is
+ * reported.
+ */
 function serverOf(name: string, given: SubagentServer, { folder, findings }: FileContext): Server | null {
   const path = ['mcpServers', name];
-  // A wrong "type" was reported: of which kind the server should be is not known.
+  // A wrong "type" was already reported, so the kind of the server is unknown.
   if (findings.isWrong(...path, 'type')) return null;
   if (given.type === 'builtin') {
     findings.warn([...path, 'type'], `Squad has no builtin server "${name}": its tools are missing`, {
@@ -94,7 +97,7 @@ function serverOf(name: string, given: SubagentServer, { folder, findings }: Fil
 
 const startsSubagent = ({ args = [] }: SubagentServer): boolean => args.slice(0, 2).join(' ') === 'mcp serve';
 
-/** Warns of keys that belong to the other kind of server, and of `cpe`, whose runs Squad cannot manage. */
+/** Warns about keys that belong to the other kind of server, and about `cpe`, whose runs Squad cannot manage. */
 function warnOfOtherKind(
   given: SubagentServer,
   isRemote: boolean,
@@ -115,7 +118,7 @@ function warnOfOtherKind(
 }
 
 function timeoutOf(given: SubagentServer, name: string, findings: FileContext['findings']): number {
-  // A subagent takes as long as a task does.
+  // A server that starts a subagent gets the longest timeout, because a call takes as long as a task.
   if (given.timeout === undefined) return startsSubagent(given) ? MAX_TIMEOUT_MS : DEFAULT_TIMEOUT_MS;
   const wanted = Math.round(given.timeout * 1000);
   const used = Math.min(Math.max(wanted, MIN_TIMEOUT_MS), MAX_TIMEOUT_MS);
@@ -127,12 +130,12 @@ function timeoutOf(given: SubagentServer, name: string, findings: FileContext['f
   return used;
 }
 
-/** Only a warning: the program may be on the machine where the file is used. */
+/** Only a warning, because the program may exist on the machine where the file is used. */
 function warnOfMissingProgram(name: string, server: Server, { env, folder, findings }: FileContext): void {
   if (!('command' in server) || env.PATH === undefined) return;
   const isKnown = namesIn(server.command).every(variable => env[variable]);
   const command = substitute(server.command, variable => env[variable] ?? '');
-  // Relative to the client's folder, which is not known here.
+  // A relative path depends on the client's folder, which is unknown here.
   const isElsewhere = command.includes('/') && !isAbsolute(command);
   if (!isKnown || isElsewhere) return;
   const { status } = findExecutable(command, { path: env.PATH, cwd: folder });
@@ -147,11 +150,11 @@ function warnOfMissingProgram(name: string, server: Server, { env, folder, findi
 
 const MAX_ID_LENGTH = 24;
 
-/** An id for each server: its name where that is a valid id. Numbers keep equal ids apart. */
+/** An id for each server: its name if that is a valid id. A number is added to equal ids. */
 export function serverIds(names: readonly string[]): Map<string, string> {
   const ids = new Map<string, string>();
   const taken = new Set<string>();
-  // A name that is a valid id keeps it, wherever in the file it stands.
+  // Names that are valid ids come first, so that they keep their ids wherever they are in the file.
   const order = names.toSorted((one, other) => Number(other === idFor(other)) - Number(one === idFor(one)));
   for (const name of order) {
     const wanted = idFor(name);
@@ -171,7 +174,7 @@ function idFor(name: string): string {
     .replace(/^[^a-z]+/, '')
     .slice(0, MAX_ID_LENGTH)
     .replace(/-+$/, '');
-  // Squad's own tools begin with its name.
+  // The id `squad` is reserved, because names of Squad's own tools begin with it.
   return id === '' ? 'server' : id === 'squad' ? 'squad-server' : id;
 }
 

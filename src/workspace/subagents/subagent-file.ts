@@ -25,7 +25,9 @@ import { serversOf } from './servers.ts';
 
 const DEFAULT_TURNS = 50;
 
-/** The subagent that a file defines, with every file it refers to. Throws one error with all that is wrong. */
+/**
+ * Reads the subagent that a file defines, with every file that it refers to. Throws a single error with all problems.
+ */
 export async function readSubagent(
   file: string,
   env: Record<string, string>,
@@ -38,14 +40,14 @@ export async function readSubagent(
   return subagent;
 }
 
-/** The same, also where this machine lacks a key or a variable. */
+/** Like `readSubagent`, but works even if this machine lacks a key or a variable. */
 export const readSubagentToInspect = (file: string, env: Record<string, string>): Promise<Subagent> =>
   readWith(resolve(file), env, new Findings({ isLint: true }));
 
 /**
- * All errors and warnings of a file, in its order. What the machine lacks, above all keys, is a warning: files are also checked
- * where nobody has them. `isFound`: a search found the file. CPE gives its other configurations the same kind of name, so one
- * without a subagent is no error then.
+ * All errors and warnings of a file, in its order. Missing keys and variables are only warnings, because files are
+ * also checked on machines that do not have them. `isFound` means that a search found the file. CPE gives its other
+ * configurations similar names, so a found file without a subagent is no error.
  */
 export async function lintSubagent(
   file: string,
@@ -118,7 +120,7 @@ async function subagentOf(
   };
 }
 
-/** The prompt of the model, else that of `defaults`. */
+/** Prompt of the model, or else of `defaults`. */
 async function promptOf(
   chosen: ListedModel | null,
   defaults: SubagentDefaults,
@@ -169,7 +171,7 @@ async function readOutputSchema(given: string, path: Path, context: FileContext)
     );
   for (const format of unknown)
     findings.warn(path, `the output schema ${file} has the format "${format}", which is not checked`);
-  // The structured content of an MCP tool is always an object.
+  // The structured content of an MCP tool must be an object.
   if (schema.data.type !== 'object')
     return refuse(
       'is not the schema of an object',
@@ -202,7 +204,7 @@ const DEFAULT_PROGRAM_SECONDS = 300;
 const PROGRAM_MEMORY_MB = 512;
 const DEFAULT_OUTPUT_CHARS = 20_000;
 
-/** The setting of the model replaces that of `defaults` as a whole. Null: code mode is off. */
+/** The model's setting replaces that of `defaults` as a whole. Null if code mode is off. */
 function codeModeOf(
   chosen: ListedModel | null,
   defaults: SubagentDefaults,
@@ -222,7 +224,7 @@ function codeModeOf(
     findings.warn(path, 'code mode is on, but there are no servers: programs will have no tools', {
       suggestion: 'Name servers under "mcpServers", or turn code mode off.',
     });
-  // In the file a tool has the name that its server gave it, and nothing says which server that is.
+  // In the file a tool has the name that its server gave it, without the server, so every server is tried.
   const exposedNames = (tool: string) => [
     tool,
     ...Object.keys(servers?.servers ?? {}).map(server => exposedName(server, tool)),
@@ -246,10 +248,13 @@ function timeoutOf({ timeout }: SubagentDefaults, findings: Findings): number | 
 }
 
 const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const;
-/** The longest delay of a timer. */
+/** Longest delay of a timer. */
 const MAX_DURATION_MS = 2 ** 31 - 1;
 
-/** `90s`, `5m`, `1h30m` in milliseconds; a bare number is seconds. Null: it is no duration, or too long. */
+/**
+ * Parses `90s`, `5m`, `1h30m` to milliseconds. A bare number means seconds. Null if it is not a duration, or too
+ * long.
+ */
 export function durationMs(text: string | number): number | null {
   const whole = /^\d+(\.\d+)?$/.test(String(text)) ? `${text}s` : String(text);
   if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(whole)) return null;
@@ -260,13 +265,13 @@ export function durationMs(text: string | number): number | null {
   return ms >= 1 && ms <= MAX_DURATION_MS ? Math.round(ms) : null;
 }
 
-/** `review.subagent.yaml`, or `review.cpe.yaml` as CPE calls them. */
+/** File names such as `review.subagent.yaml`, or `review.cpe.yaml` as CPE names them. */
 const SUBAGENT_FILE = /^[^.].*\.(subagent|cpe)\.ya?ml$/;
 
 const MAX_DEPTH = 6;
 const MAX_FILES = 200;
 
-/** Every subagent file in a folder and below it, sorted. Skips hidden folders and node_modules. */
+/** All subagent files in a folder and below it, sorted. Skips hidden folders and node_modules. */
 export async function subagentFilesIn(folder: string): Promise<string[]> {
   const found: string[] = [];
   await collect(folder, 0, found);
@@ -274,7 +279,7 @@ export async function subagentFilesIn(folder: string): Promise<string[]> {
 }
 
 async function collect(folder: string, depth: number, found: string[]): Promise<void> {
-  // A folder that cannot be read has no file that could be used.
+  // An unreadable folder has no usable file.
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   for (const entry of entries) {
     if (found.length >= MAX_FILES) return;

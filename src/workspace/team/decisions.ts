@@ -24,7 +24,7 @@ export interface CachedDecisions extends Decisions {
   revision: string;
 }
 
-/** The decisions in a team's folder: those read before, as long as no file has changed. */
+/** Decisions in a team's folder. Returns the cached ones if no file has changed. */
 export async function decisionsIn(folder: string, before: CachedDecisions | null): Promise<CachedDecisions> {
   const { names, fault } = await inboxFiles(folder);
   const revision = await revisionOf(folder, names, fault);
@@ -58,7 +58,7 @@ export async function decisionsIn(folder: string, before: CachedDecisions | null
   return { decisions: found.decisions, notes: [...notes, ...found.notes], revision };
 }
 
-/** New decisions are added at the end, so of a file that is too long the end is read. */
+/** New decisions are added at the end, so only the end of a file that is too long is read. */
 async function mainFile(folder: string, notes: string[]): Promise<DecisionFile | null> {
   const read = await readTeamText(folder, MAIN, MAX_BYTES, 'end');
   if ('fault' in read) notes.push(`${MAIN} ${read.fault}`);
@@ -72,7 +72,7 @@ async function mainFile(folder: string, notes: string[]): Promise<DecisionFile |
   return { file: MAIN, text };
 }
 
-/** Newest first, by their names. */
+/** Files of the inbox, newest first by their names. */
 async function inboxFiles(folder: string): Promise<{ names: string[]; fault: string | null }> {
   const place = await resolveInside(folder, join(folder, INBOX));
   if ('missing' in place) return { names: [], fault: null };
@@ -85,7 +85,7 @@ async function inboxFiles(folder: string): Promise<{ names: string[]; fault: str
   return { names: names.sort(byStem).reverse(), fault: null };
 }
 
-/** `x.md` before `x-2.md`, which is newer. */
+/** Sorts `x.md` before `x-2.md`, which is newer. */
 function byStem(one: string, other: string): number {
   const [a, b] = [one, other].map(name => name.replace(/\.md$/i, ''));
   return a! < b! ? -1 : a! > b! ? 1 : 0;
@@ -101,7 +101,7 @@ async function revisionOf(folder: string, names: readonly string[], fault: strin
 
 const MAX_TRIES = 100;
 
-/** Writes a decision into a new file of the inbox. No file that exists is touched. */
+/** Writes a decision into a new file of the inbox. Existing files are not touched. */
 export async function recordDecision(
   folder: string,
   decision: NewDecision,
@@ -111,7 +111,7 @@ export async function recordDecision(
   const text = decisionText(decision, at);
   const stem = decisionFileName(decision, at);
   for (let count = 1; count <= MAX_TRIES; count++) {
-    // After ten with the same title a random name is found sooner than a free number.
+    // After ten decisions with the same title, a random suffix is found sooner than a free number.
     const suffix = count === 1 ? '' : count < 10 ? `-${count}` : `-${randomBytes(4).toString('hex')}`;
     const name = `${stem}${suffix}.md`;
     if (!(await createFile(join(inbox, name), text, { mode: 0o644 }))) continue;
@@ -124,11 +124,11 @@ export async function recordDecision(
   );
 }
 
-/** The id under which it is found: another decision with its title gives it a number. */
+/** The decision's id. It contains a number if another decision has the same title. */
 async function idOf(folder: string, file: string, text: string): Promise<string> {
   const { decisions } = await decisionsIn(folder, null);
   const found = decisions.find(decision => decision.file === file);
-  // Null: the inbox is too large to be read whole.
+  // Null if the inbox is too large to be read completely.
   return (found ?? readDecisions(null, [{ file, text }]).decisions[0]!).id;
 }
 
@@ -139,7 +139,7 @@ async function inboxOf(folder: string): Promise<string> {
     await mkdir(path).catch((thrown: NodeJS.ErrnoException) => {
       if (thrown.code !== 'EEXIST') throw thrown;
     });
-    // One folder at a time, so that nothing is created behind a link.
+    // Creates one folder at a time, so that nothing is created behind a link.
     const place = await resolveInside(folder, path);
     if (!('real' in place))
       throw new SquadError(
@@ -154,7 +154,10 @@ async function inboxOf(folder: string): Promise<string> {
   return path;
 }
 
-/** Puts the file's name on disk too. Some systems cannot sync a folder, and need not. */
+/**
+ * Syncs the folder, so that the new file's name is on disk too. Errors are ignored, because some systems cannot sync
+ * a folder.
+ */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => null);
   await handle?.sync().catch(() => {});

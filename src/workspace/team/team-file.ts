@@ -7,7 +7,7 @@ import { readFully } from '../../process/output/regular-file.ts';
 import { folderNamed, resolveInside } from '../files/paths.ts';
 import { readSmallFile, replaceFile } from '../files/text-file.ts';
 
-/** The `.squad` folder of a workspace; null without one. */
+/** The `.squad` folder of a workspace. Null if it has none. */
 export async function teamFolder(workspace: string): Promise<string | null> {
   const place = await resolveInside(workspace, join(workspace, '.squad'));
   if ('missing' in place) return null;
@@ -16,20 +16,23 @@ export async function teamFolder(workspace: string): Promise<string | null> {
   return (await lstat(place.real).catch(nullIfMissing))?.isDirectory() ? place.real : null;
 }
 
-/** For the log and the state of a workspace without `.squad`. */
+/** Folder for the log and the state of a workspace without `.squad`. */
 export const homeTeamFolder = (home: string, workspace: string): string =>
   folderNamed(join(home, TEAM), basename(workspace), workspace);
 
 const TEAM = 'team';
 
-/** Removes the folders of all workspaces but these. */
+/** Removes the folders of all workspaces except these. */
 export async function dropHomeTeamFolders(home: string, workspaces: readonly string[]): Promise<void> {
   const known = new Set(workspaces.map(workspace => basename(homeTeamFolder(home, workspace))));
   for (const name of await readdir(join(home, TEAM)).catch(() => []))
     if (!known.has(name)) await rm(join(home, TEAM, name), { recursive: true, force: true });
 }
 
-/** Leaves out the files that Squad itself writes. All paths are from the root of the repository; those of the entries have one character for each byte. */
+/**
+ * Leaves out files that Squad itself writes. All paths are relative to the root of the repository. Paths of entries
+ * have one character per byte.
+ */
 export function withoutTeamFiles<T extends { path: string }>(entries: readonly T[], workspace: string): T[] {
   const ours = ['IAC.md', 'CONTEXT.md'].map(name =>
     Buffer.from(join(workspace, '.squad', name)).toString('latin1'),
@@ -37,12 +40,15 @@ export function withoutTeamFiles<T extends { path: string }>(entries: readonly T
   return entries.filter(({ path }) => !ours.includes(path));
 }
 
-/** Bytes that are not UTF-8 become replacement characters. */
+/** Reads text. Bytes that are not UTF-8 become replacement characters. */
 export async function readTeamFile(file: string): Promise<string | null> {
   return (await readTeamBytes(file))?.toString('utf8') ?? null;
 }
 
-/** The exact bytes, which people may have edited in any encoding. Throws if it is a link or anything else than a regular file. */
+/**
+ * Reads the exact bytes, because people may have edited the file in any encoding. Throws if it is a link or not a
+ * regular file.
+ */
 export async function readTeamBytes(file: string): Promise<Buffer | null> {
   const info = await lstat(file).catch(nullIfMissing);
   if (info === null) return null;
@@ -52,11 +58,11 @@ export async function readTeamBytes(file: string): Promise<Buffer | null> {
   return 'bytes' in read ? read.bytes : null;
 }
 
-/** The file keeps its mode. */
+/** Replaces the file and keeps its permissions. */
 export const replaceTeamFile = (file: string, bytes: Buffer): Promise<void> =>
   replaceFile(file, bytes, { mode: 0o666, keepsMode: true });
 
-/** In one write, so that no line of another hub comes in between. */
+/** Appends in one write, so that no line of another hub comes in between. */
 export async function appendTeamFile(file: string, bytes: Buffer): Promise<void> {
   const handle = await open(
     file,
@@ -71,7 +77,10 @@ export async function appendTeamFile(file: string, bytes: Buffer): Promise<void>
 
 type TeamText = Part | { missing: true } | { fault: string };
 
-/** Reads at most so many bytes of a file in the team's folder. Follows no link and never waits on a pipe. `ofLonger`: the part of a longer file to read. */
+/**
+ * Reads at most this many bytes of a file in the team's folder. Follows no link and never blocks on a pipe.
+ * `ofLonger` says which part of a longer file is read.
+ */
 export async function readTeamText(
   folder: string,
   path: string,
@@ -92,7 +101,7 @@ export async function readTeamText(
         return { fault: `is ${size} bytes; at most ${most} are read` };
       const from = ofLonger === 'end' ? Math.max(0, size - most) : 0;
       const bytes = await readFully(handle, Buffer.allocUnsafe(Math.min(size, most)), from);
-      // Bytes that are not UTF-8 are no reason to show nothing.
+      // Bytes that are not UTF-8 are shown as replacement characters.
       return { text: new TextDecoder().decode(bytes), isCut: size > most };
     } finally {
       await handle.close();
@@ -102,7 +111,7 @@ export async function readTeamText(
   }
 }
 
-/** Differs whenever the file may have changed; null without a file. */
+/** Returns a text that differs whenever the file may have changed. Null if there is no file. */
 export const stampOfFile = (file: string): Promise<string | null> =>
   lstat(file, { bigint: true }).then(
     ({ dev, ino, size, mtimeNs, ctimeNs }) => [dev, ino, size, mtimeNs, ctimeNs].join(' '),
@@ -112,7 +121,7 @@ export const stampOfFile = (file: string): Promise<string | null> =>
 function faultOf(thrown: unknown): TeamText {
   const { code } = thrown as NodeJS.ErrnoException;
   if (code === 'ENOENT' || code === 'ENOTDIR') return { missing: true };
-  // The error for a link with O_NOFOLLOW; EMLINK on some systems.
+  // Opening a link with O_NOFOLLOW fails with ELOOP, on some systems with EMLINK.
   if (code === 'ELOOP' || code === 'EMLINK') return { fault: 'is a symbolic link, which is not followed' };
   if (code === 'EACCES' || code === 'EPERM') return { fault: 'cannot be read: permission denied' };
   return { fault: `cannot be read: ${code ?? String(thrown)}` };

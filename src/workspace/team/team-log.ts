@@ -12,17 +12,17 @@ import {
 import { appendTeamFile, homeTeamFolder, readTeamBytes, replaceTeamFile, teamFolder } from './team-file.ts';
 
 export interface TeamLogOptions {
-  /** Keeps the files of workspaces without `.squad`. */
+  /** Squad's home folder, which keeps the files of workspaces without `.squad`. */
   home: string;
-  /** The state for CONTEXT.md. It comes from the store, so that it is right after a restart too. */
+  /** The state for CONTEXT.md. It comes from the store, so that it is also correct after a restart. */
   stateOf(workspace: string): Promise<TeamState>;
-  /** A file could not be written. Called once until a write succeeds again. Must not throw. */
+  /** Called when a file could not be written, and not again until a write succeeds. Must not throw. */
   onError(file: string, reason: string): void;
 }
 
 /**
- * Keeps `IAC.md` and `CONTEXT.md` of every workspace up to date: in its `.squad`, else in the home. Each workspace has one
- * writer. Recording never waits and never fails.
+ * Keeps `IAC.md` and `CONTEXT.md` of every workspace up to date, in its `.squad` folder or else in Squad's home. Each
+ * workspace has one writer. Recording never waits and never fails.
  */
 export class TeamLog {
   readonly #options: TeamLogOptions;
@@ -37,7 +37,7 @@ export class TeamLog {
     this.#wake(workspace, [entry]);
   }
 
-  /** The state may have changed without a start or an end. */
+  /** Writes the state, which may have changed without a start or an end of a run. */
   refresh(workspace: string): void {
     this.#wake(workspace, []);
   }
@@ -54,9 +54,9 @@ export class TeamLog {
     queue.next ??= this.#afterThis(workspace, queue);
   }
 
-  /** One write at a time. Everything recorded meanwhile goes into the next one. */
+  /** Runs one write at a time. Entries that are recorded meanwhile go into the next write. */
   async #afterThis(workspace: string, queue: Queue): Promise<void> {
-    // Runs of a squad start together: their entries make one batch.
+    // Runs of a squad start together, so their entries are written in one batch.
     await Promise.all([queue.writing, setImmediate()]);
     queue.next = null;
     const writing = this.#write(workspace, queue);
@@ -78,7 +78,7 @@ export class TeamLog {
       else await moveLog(join(inHome, 'IAC.md'), log);
       await append(log, entries);
     });
-    // For the next write: the disk may have been full.
+    // Keeps the entries for the next write, because the disk may have been full.
     if (!logged) queue.entries = [...entries, ...queue.entries].slice(-MAX_WAITING);
     const context = join(folder, 'CONTEXT.md');
     await this.#attempt(context, async () => {
@@ -103,16 +103,16 @@ export class TeamLog {
 
 interface Queue {
   entries: TeamEntry[];
-  /** The write after the current one; null: nothing was recorded since that began. */
+  /** The write after the current one. Null if nothing was recorded since the current write began. */
   next: Promise<void> | null;
   /** The current write, or the last one. */
   writing: Promise<void>;
 }
 
-/** A disk that stays full must not fill the memory as well. */
+/** Limit of waiting entries, so that a disk that stays full does not fill the memory as well. */
 const MAX_WAITING = 1_000;
 
-/** The log from before the workspace had its folder becomes the beginning of the log there. */
+/** Moves the log to a workspace that now has a `.squad` folder. It becomes the beginning of the log there. */
 async function moveLog(from: string, to: string): Promise<void> {
   const earlier = await readTeamBytes(from);
   if (earlier === null) return;
@@ -127,7 +127,7 @@ async function append(file: string, entries: readonly TeamEntry[]): Promise<void
   else await replaceTeamFile(file, asBytes(change.replace));
 }
 
-/** One character for each byte: text of others stays unchanged in any encoding. */
+/** One character per byte, so that text in any encoding stays unchanged. */
 const asText = (bytes: Buffer | null): string | null => bytes?.toString('latin1') ?? null;
 const asBytes = (text: string): Buffer => Buffer.from(text, 'latin1');
 const utf8AsLatin1 = (text: string): string => Buffer.from(text).toString('latin1');

@@ -21,8 +21,8 @@ export const revisionOf = (text: string | null): string =>
   text === null ? 'none' : createHash('sha256').update(text).digest('hex').slice(0, 16);
 
 /**
- * Makes one change. With a revision, only if the file still has it; never over what an editor wrote meanwhile. Throws
- * BACKLOG_CHANGED, BACKLOG_ITEM_UNKNOWN, INVALID_INPUT and PERMISSION_DENIED.
+ * Makes one change to the backlog. With a revision, only if the file still has that revision. Never overwrites what
+ * an editor wrote meanwhile. Throws BACKLOG_CHANGED, BACKLOG_ITEM_UNKNOWN, INVALID_INPUT and PERMISSION_DENIED.
  */
 export function changeBacklog(
   folder: string,
@@ -48,7 +48,7 @@ export function changeBacklog(
   });
 }
 
-/** The whole file, or an error: a part that was not read could not be written back. */
+/** Reads the whole file or throws, because a part that was not read could not be written back. */
 async function readText(file: string): Promise<{ bytes: Buffer; bom: string; text: string } | null> {
   const bytes = await readTeamBytes(file).catch((thrown: Error) => {
     throw new SquadError('PERMISSION_DENIED', `.squad/backlog.md cannot be changed: it ${thrown.message}`, {
@@ -83,16 +83,16 @@ const changedByOthers = () =>
   });
 
 const MAX_ENTRIES = 1_000;
-/** One step of a path on every system. Folders such as `_alumni` are no agents. */
+/** Valid as a single path component on every system. Folders such as `_alumni` are not agents. */
 const NAME = /^[\p{L}\p{N}](?:[\p{L}\p{N} ._-]{0,62}[\p{L}\p{N}_-])?$/u;
 
-/** With the agent's files, as paths in the team's folder. */
+/** An agent with its files, as paths in the team's folder. */
 interface AgentFiles extends TeamAgent {
   charter: string | null;
   history: string | null;
 }
 
-/** The agents in `agents/`: a folder with a charter or a history, or a role file. */
+/** Agents in `agents/`: each is a folder with a charter or a history, or a role file. */
 async function agentsIn(folder: string): Promise<AgentFiles[]> {
   const place = await resolveInside(folder, join(folder, 'agents'));
   if (!('real' in place)) return [];
@@ -116,7 +116,10 @@ async function agentsIn(folder: string): Promise<AgentFiles[]> {
   return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** By exact name, else by the only one that differs in case. The name is compared, never made into a path. */
+/**
+ * Finds an agent by exact name, or else by the only name that differs in case. The name is compared and never used as
+ * a path.
+ */
 function agentNamed<T extends { name: string }>(agents: readonly T[], name: string): T | null {
   const exact = agents.find(agent => agent.name === name);
   if (exact) return exact;
@@ -124,14 +127,14 @@ function agentNamed<T extends { name: string }>(agents: readonly T[], name: stri
   return alike.length === 1 ? alike[0]! : null;
 }
 
-/** Workspaces whose decisions are cached: they are read often and expensive to parse. */
+/** Number of workspaces whose decisions are cached. Decisions are read often and expensive to parse. */
 const MAX_CACHED = 16;
 
 const TEAM_FILES = ['team.md', 'decisions.md', 'decisions/inbox', 'backlog.md'];
 
 const NO_FOLDER = 'There is no .squad folder in this workspace. `squad init` creates one.';
 
-/** The memory of a workspace's team, by the root of the workspace. */
+/** Returns the memory of a workspace's team, by the root of the workspace. */
 export function createTeamMemories(): (root: string) => TeamMemory {
   const cache = new Map<string, CachedDecisions>();
   const remember = (root: string, decisions: CachedDecisions) => {
@@ -216,7 +219,7 @@ async function ofAgent(root: string, name: string, what: 'charter' | 'history'):
   const agent = folder === null ? null : agentNamed(await agentsIn(folder), name);
   const path = agent?.[what];
   if (!folder || !path) return null;
-  // The end of a history is the newest. Half a charter is useless.
+  // Reads only the end of a long history, because the end is the newest part. A charter is read from its start.
   const read = await readTeamText(folder, path, MAX_BYTES, what === 'history' ? 'end' : 'nothing');
   if (!('text' in read)) return null;
   if (what === 'charter') return read.text;

@@ -1,4 +1,4 @@
-/** For the tests of branches: a repository with a work tree as runs have them. */
+/** Fixture for tests of branches: a repository with a work tree like that of a run. */
 import { execFileSync } from 'node:child_process';
 import { lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -30,7 +30,7 @@ export class BranchFixture {
     return join(this.repo.root, '.git/worktrees/tree');
   }
 
-  /** The agent's own git, in the work tree. */
+  /** Runs git in the work tree as the agent would. */
   git(...args: string[]): string {
     const env = { ...this.repo.env, ...AGENT };
     return execFileSync('git', args, {
@@ -55,7 +55,7 @@ export class BranchFixture {
     writeFileSync(join(this.root, path), content);
   }
 
-  /** Prepared and applied. */
+  /** Prepares a commit of all changes and applies it. */
   async commitAll(message = 'Everything'): Promise<string | null> {
     const move = await this.branches.prepareAll(this.worktree, message);
     if (move) await this.branches.apply(this.worktree, move);

@@ -1,4 +1,7 @@
-/** `node collect-and-die.ts PATH STEP`: collects the commits of a work tree, and is killed at that step as a hub would be. */
+/**
+ * `node collect-and-die.ts PATH STEP`: collects the commits of a work tree and kills itself at that step, like a hub
+ * that is killed.
+ */
 import { collectCommits } from '../worktrees/collect-commits.ts';
 
 const [path = '', step] = process.argv.slice(2);

@@ -17,16 +17,16 @@ import { changeBacklog, createTeamMemories } from '../team/team-memory.ts';
 export const KIB = 1024;
 
 export interface Reader {
-  /** The modules that read the file. */
+  /** Modules that read the file. */
   in: string[];
   file: string;
   kind: keyof typeof SHAPES;
-  /** As large as it is read. */
+  /** Maximum size in bytes that the reader accepts. */
   most: number;
   read(): unknown;
 }
 
-/** Every file of a workspace that is parsed, in this workspace. */
+/** Readers of all files of a workspace that Squad parses. */
 export function hostileReaders(root: string, home: string): Record<string, Reader> {
   const roles = { directory: join(root, 'agents'), from: 'workspace', why: '', charters: false } as const;
   const team = () => createTeamMemories()(root);
@@ -265,7 +265,7 @@ export const SHAPES = {
   },
 } satisfies Record<string, Record<string, Shape>>;
 
-/** Reads the file with this content, as large as it is read. A refusal is an answer too. */
+/** Reads the file. An error with a code counts as a valid refusal; any other error is thrown. */
 export async function readHostile({ read }: Reader): Promise<void> {
   await Promise.resolve()
     .then(read)

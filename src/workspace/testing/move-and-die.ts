@@ -1,4 +1,4 @@
-/** `node move-and-die.ts MOVE STEP`: moves a target, and is killed at that step as a hub would be. */
+/** `node move-and-die.ts MOVE STEP`: moves a target and kills itself at that step, like a hub that is killed. */
 import { createIntegration } from '../integration/integration.ts';
 
 const [move = '', step] = process.argv.slice(2);

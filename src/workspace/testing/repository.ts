@@ -1,4 +1,4 @@
-/** For the tests of this folder: a real repository in a folder of its own, untouched by the user's settings. */
+/** Fixture for the tests in this folder: a real repository in a temporary folder, without the user's git settings. */
 import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
@@ -51,7 +51,7 @@ export class Repository {
   delete = (path: string): void => rmSync(join(this.root, path));
   path = (path: string): string => join(this.root, path);
 
-  /** Everything there is, committed. The date decides whether a snapshot counts it as older. */
+  /** Commits all files. A snapshot uses the commit's date to decide whether the commit is older. */
   commit(message: string): string {
     this.git('add', '-A');
     this.git('commit', '-q', '--allow-empty', '-m', message);

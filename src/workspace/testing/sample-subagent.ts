@@ -12,7 +12,7 @@ export const SOUND = {
   defaults: '\n  model: opus\n  systemPromptPath: ./p.md',
 };
 
-/** The file of a subagent in a folder of its own, for the tests of one file. */
+/** A subagent file in a temporary folder, for tests of a single file. */
 export function sampleSubagent() {
   const root = mkdtempSync(join(tmpdir(), 'squad-subagent-'));
   const file = join(root, 'a.subagent.yaml');
@@ -24,7 +24,7 @@ export function sampleSubagent() {
   return {
     root,
     file,
-    /** A sound file with these parts in place of its own; null takes one out. */
+    /** Writes a valid file with some parts replaced. Null removes a part. */
     write(parts: Record<string, string | null> = {}): string {
       const all = Object.entries({ ...SOUND, ...parts }).flatMap(([key, text]) =>
         text === null ? [] : `${key}: ${text}\n`,

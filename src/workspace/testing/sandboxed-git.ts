@@ -1,10 +1,10 @@
-/** For the tests of sandboxed runs: a work tree, and its agent's git behind real mounts. */
+/** Fixture for tests of sandboxed runs: a work tree, and an agent's git behind real mounts. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import type { Mount } from '../../core/ports/turns.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import { WorktreeFixture } from './worktree-fixture.ts';
 
-/** The least that makes Git work inside: system folders, and the mounts. */
+/** Builds a minimal bubblewrap command in which git works: system folders and the mounts. */
 export function bubblewrap(mounts: readonly Mount[], cwd: string, argv: readonly string[]): string[] {
   const bind = ({ path, from, access }: Mount) =>
     from === null ? ['--tmpfs', path] : [access === 'read' ? '--ro-bind' : '--bind', from, path];
@@ -22,7 +22,7 @@ export class SandboxFixture extends WorktreeFixture {
   worktree!: Worktree;
   mounts: Mount[] = [];
 
-  /** Makes the work tree, unless there is one, and what the agent gets. */
+  /** Creates the work tree if it does not exist, and the mounts for its agent. */
   async confine(access: 'read' | 'write' = 'write', isInUse = false): Promise<void> {
     this.worktree ??= await this.made();
     this.mounts = await this.worktrees.confine(this.worktree, access, isInUse);
@@ -30,7 +30,7 @@ export class SandboxFixture extends WorktreeFixture {
 
   collect = () => this.worktrees.collect(this.worktree);
 
-  /** A shell script of the agent's. Returns what it prints. */
+  /** Runs a shell script of the agent in the sandbox. Returns its output. */
   sh(script: string, cwd = this.worktree.path): string {
     const args = bubblewrap(this.mounts, cwd, ['sh', '-ec', script]);
     return execFileSync('bwrap', args, {
@@ -53,7 +53,7 @@ export class SandboxFixture extends WorktreeFixture {
 
   tip = (ref = this.branch): string => this.repo.git('rev-parse', ref).trim();
   subjects = (ref = this.branch): string[] => this.repo.git('log', '--format=%s', ref).trim().split('\n');
-  /** As the user's own git has it. */
+  /** Runs the user's own git in the work tree, outside the sandbox. */
   outside = (...args: string[]): string => this.repo.git('-C', this.worktree.path, ...args);
   saved = (): string[] =>
     this.repo.git('for-each-ref', '--format=%(refname)', 'refs/squad').split('\n').filter(Boolean);

@@ -1,4 +1,4 @@
-/** For the tests of work trees: a repository with a commit, and the adapter on a folder of its own. */
+/** Fixture for tests of work trees: a repository with a commit, and the adapter with a temporary folder. */
 import { join } from 'node:path';
 import type { WorktreeAsk, WorktreeSetup, Worktrees } from '../../core/ports/worktrees.ts';
 import type { RunId } from '../../schema/ids.ts';
@@ -31,7 +31,8 @@ export class WorktreeFixture {
 
   setup(more: Partial<WorktreeSetup>): WorktreeSetup {
     const env = { PATH: this.repo.env.PATH ?? '' };
-    return { source: this.repo.root, env, logFile: join(this.repo.folder, 'setup.log'), ...more };
+    const logFile = join(this.repo.folder, 'setup.log');
+    return { source: this.repo.root, env, logFile, confine: null, ...more };
   }
 
   remove = (): void => this.repo.remove();

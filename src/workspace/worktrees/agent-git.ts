@@ -1,38 +1,42 @@
 import { createHash } from 'node:crypto';
-import { existsSync, renameSync, writeFileSync } from 'node:fs';
-import { readFile, realpath, rename, rm } from 'node:fs/promises';
+import { existsSync, mkdirSync, renameSync, utimesSync, writeFileSync } from 'node:fs';
+import { readFile, realpath, rename } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
 import { nullIfMissing } from '../../base/missing-file.ts';
+import { removeTree } from '../../process/output/own-folder.ts';
 import { stampOf } from '../files/file-stamp.ts';
 import { HostileFolder } from '../files/hostile-folder.ts';
 import { readBounded } from '../files/text-file.ts';
 import { agentGitOf } from '../git/git-folder.ts';
 
-/** What Squad knows of the Git folder of a work tree's sandboxed agents. No agent can write it. */
+/** Squad's record of the Git folder of a work tree's sandboxed agents. No agent can write the record. */
 const AgentGitState = z.object({
   path: z.string(),
   branch: z.string(),
   commonDir: z.string(),
-  /** Of the work tree, in the repository. */
+  /** The work tree's own git folder in the repository. */
   gitDir: z.string(),
-  /** The last commit that the branch had both in the repository and for the agent. */
+  /** The last commit at which the branch was the same in the repository and for the agent. */
   synced: z.string(),
-  /** The repository's branch is being moved here. */
+  /** Commit to which the repository's branch is being moved. Null when no move is in progress. */
   moving: z.string().nullable(),
-  /** The work tree's HEAD in the repository is this commit, because the agent's is not on its branch. */
+  /**
+   * Commit at which Squad detached the work tree's HEAD in the repository, because the agent's HEAD is not on its
+   * branch.
+   */
   detached: z.string().nullable(),
-  /** The repository's index when it was last made like the agent's. */
+  /** Stamp of the repository's index when it was last made the same as the agent's. */
   index: z.string().nullable(),
-  /** Of collections that nobody has asked for yet. */
+  /** Number of commits that were collected and not reported yet. */
   commits: z.number(),
   notes: z.array(z.string()),
 });
 export type AgentGitState = z.infer<typeof AgentGitState>;
 
 export interface AgentRefs {
-  /** Full name of a ref, a commit, or null: neither. */
+  /** Full name of a ref, or a commit. Null if HEAD is neither. */
   head: string | null;
   refs: Map<string, string>;
 }
@@ -42,18 +46,19 @@ const MAX_REF_BYTES = 1024;
 const MAX_PACKED_BYTES = 64 * 1024 ** 2;
 const MAX_LOG_BYTES = 16 * 1024 ** 2;
 const MAX_REFS = 100_000;
-/** Work on one folder is done in order. */
+/** Serialises work on one folder. */
 const queue = new KeyedQueue<string>();
 
 /**
- * The Git folder that the sandboxed agents of a work tree see in place of the repository's, in a folder beside the work tree:
- * `git` and `objects` are theirs to write; `state.json` and `refs` (those they were given) are not.
+ * The Git folder that sandboxed agents of a work tree see in place of the repository's. It is in a folder next to the
+ * work tree. Agents can write `git` and `objects`. They cannot write `state.json` and `refs`, the refs that they were
+ * given.
  */
 export class AgentGit {
   readonly folder: string;
   readonly git: string;
   readonly objects: string;
-  /** Objects on their way into the repository. */
+  /** Objects that are being copied into the repository. */
   readonly staging: string;
 
   constructor(path: string) {
@@ -67,7 +72,7 @@ export class AgentGit {
 
   inTurn = <T>(work: () => Promise<T>): Promise<T> => queue.run(this.folder, work);
 
-  /** Null: there is none, or it was not completed, so no agent has used it. */
+  /** Null if there is no complete folder, so that no agent has used one. */
   async state(): Promise<AgentGitState | null> {
     const text = await readFile(join(this.folder, 'state.json'), 'utf8').catch(nullIfMissing);
     if (text === null) return null;
@@ -75,7 +80,10 @@ export class AgentGit {
     return AgentGitState.parse(JSON.parse(text));
   }
 
-  /** Synchronous, as many small steps of a start are: a change of threads costs more than the write. */
+  /**
+   * Saves the state synchronously, because the start of an agent waits for this write, and a thread switch costs more
+   * than the write.
+   */
   save = (state: AgentGitState): void => replace(join(this.folder, 'state.json'), JSON.stringify(state));
 
   /** Refs that the agents were given, as a packed-refs file. */
@@ -84,12 +92,12 @@ export class AgentGit {
 
   giveRefs = (text: string): void => replace(join(this.folder, 'refs'), text);
 
-  /** Replaces `git` by the new folder. Complete after a death: see `#finishSwap`. */
+  /** Replaces `git` by the new folder. If the hub dies in between, `#finishSwap` restores the old folder. */
   async swap(fresh: string): Promise<void> {
-    await rm(this.#old, { recursive: true, force: true });
+    await removeTree(this.#old);
     if (existsSync(this.git)) await rename(this.git, this.#old);
     await rename(fresh, this.git);
-    await rm(this.#old, { recursive: true, force: true });
+    await removeTree(this.#old);
   }
 
   async #finishSwap(): Promise<void> {
@@ -100,7 +108,7 @@ export class AgentGit {
     return join(this.folder, 'git.old');
   }
 
-  remove = (): Promise<void> => rm(this.folder, { recursive: true, force: true });
+  remove = (): Promise<void> => removeTree(this.folder);
 
   /** Changes whenever an agent changes HEAD, index or a ref. */
   fingerprint({ branch, gitDir }: AgentGitState, withAllRefs: boolean): string {
@@ -135,9 +143,19 @@ export class AgentGit {
   }
 
   index = ({ gitDir }: AgentGitState, maxBytes: number): Buffer | null =>
-    HostileFolder.use(join(this.git, 'worktrees', basename(gitDir)), own => own.read('index', maxBytes));
+    this.#own(gitDir, own => own.read('index', maxBytes));
 
-  /** Commits that the logs name, newest last: of stashes, or all. */
+  /** Copies regular files of the agent's logs and of the work tree's own git folder. */
+  copyTo({ logs, own }: { logs: string; own: string }, { gitDir }: AgentGitState): void {
+    HostileFolder.use(this.git, git => git.below('logs', folder => copyPlain(folder, logs)));
+    this.#own(gitDir, folder => copyPlain(folder, own, 'modules'));
+  }
+
+  /** The folder is opened through `HostileFolder`, because an agent can replace `worktrees` by a link. */
+  #own = <T>(gitDir: string, act: (own: HostileFolder) => T): T | null =>
+    HostileFolder.use(this.git, git => git.below(`worktrees/${basename(gitDir)}`, act));
+
+  /** Commits that the logs name, newest last: only those of stashes, or all. */
   logged({ gitDir }: AgentGitState, of: 'stashes' | 'all'): string[] {
     const texts: string[] = [];
     const read = (folder: HostileFolder, name: string) =>
@@ -154,6 +172,39 @@ export class AgentGit {
     const words = texts.flatMap(text => text.split('\n')).flatMap(row => row.split(' ', 2));
     return [...new Set(words)].filter(word => OID.test(word) && !/^0+$/.test(word)).slice(-MAX_REFS);
   }
+}
+
+const MAX_COPIED_DEPTH = 100;
+
+/** Limits for all copied files together. The hub waits for the copy, and an agent can put anything into the folder. */
+const roomForCopies = () => ({ files: 10_000, bytes: 256 * 1024 ** 2 });
+
+function copyPlain(
+  folder: HostileFolder,
+  to: string,
+  except?: string,
+  depth = MAX_COPIED_DEPTH,
+  room = roomForCopies(),
+): void {
+  mkdirSync(to, { recursive: true });
+  const folders: string[] = [];
+  for (const name of folder.names()) {
+    if (name === except || name.endsWith('.lock')) continue;
+    const found = folder.stat(name);
+    if (found?.isDirectory()) folders.push(name);
+    if (!found?.isFile() || --room.files < 0) continue;
+    const bytes = folder.read(name, room.bytes);
+    if (bytes === null) continue;
+    room.bytes -= bytes.length;
+    const path = join(to, name);
+    writeFileSync(path, bytes, { mode: Number(found.mode) & 0o777 });
+    // The times are copied too. Git would otherwise read files again that are not older than the index.
+    utimesSync(path, Number(found.atimeMs) / 1000, Number(found.mtimeMs) / 1000);
+  }
+  // Subfolders are copied after the files, so that HEAD and the index are copied before the limits are reached.
+  for (const name of folders)
+    if (depth > 0 && --room.files >= 0)
+      folder.below(name, below => copyPlain(below, join(to, name), undefined, depth - 1, room));
 }
 
 function replace(file: string, content: string): void {
@@ -199,7 +250,7 @@ function eachFile(
   }
 }
 
-/** As git's own rule, without the rare characters that it allows. */
+/** True for a valid ref name. Stricter than git's own rule: rare characters that git allows are refused. */
 export const isRefName = (name: string): boolean =>
   name.length < 300 &&
   /^refs(\/[^\s/~^:?*[\\\p{Cc}]+)+$/u.test(name) &&
@@ -207,7 +258,7 @@ export const isRefName = (name: string): boolean =>
 
 const MAX_ALTERNATES = 32;
 
-/** The folders of a repository's objects: its own, and those that it borrows from, links resolved. */
+/** Object folders of a repository: its own and those of its alternates, with links resolved. */
 export async function objectFolders(objects: string, found: string[] = []): Promise<string[]> {
   const real = await realpath(objects).catch(() => null);
   if (real === null || found.includes(real) || found.length >= MAX_ALTERNATES) return found;

@@ -12,7 +12,7 @@ import type { RunBranch } from './run-branch.ts';
 
 export const asBytes = (path: string): string => Buffer.from(path).toString('latin1');
 
-/** Makes commits, which nothing points to yet, that put this text into one file on the tip, or remove the file. */
+/** Prepares commits that write this text to one file on the tip, or remove the file. No ref points to them yet. */
 export async function prepareFile(
   branch: RunBranch,
   { path, text }: { path: string; text: string | null },
@@ -41,7 +41,7 @@ export async function prepareFile(
   });
 }
 
-/** The agent's version of the file that is in no commit: the one in the folder, or one that is only staged. */
+/** The agent's uncommitted version of the file: the one in the folder, or one that is only staged. */
 async function uncommitted(
   branch: RunBranch,
   tip: string,
@@ -60,14 +60,14 @@ async function uncommitted(
   return isStaged && !sameContent(staged.is, was) ? staged.is : null;
 }
 
-/** The file as git would store it, null for what git does not store. */
+/** The file as git would store it. Null if git cannot store it. */
 async function entryOf(git: Git, file: FolderFile, path: string): Promise<TreeEntry | null> {
   if (!('bytes' in file)) return null;
   if (file.kind === 'link') return { mode: '120000', oid: await store(git, file.bytes, null) };
   return { mode: file.isExecutable ? '100755' : '100644', oid: await store(git, file.bytes, path) };
 }
 
-/** With a path, line ends are converted as the repository's attributes say. */
+/** Stores an object. With a path, line ends are converted by the repository's attributes. */
 async function store(git: Git, input: Buffer, path: string | null): Promise<string> {
   const args = ['-c', 'core.safecrlf=false', 'hash-object', '-w', '--stdin'];
   return outputLine(
@@ -76,18 +76,21 @@ async function store(git: Git, input: Buffer, path: string | null): Promise<stri
 }
 
 const failed = (path: string, why: string): SquadError =>
-  new SquadError('FEEDBACK_FAILED', `${path} cannot be put on the branch: ${why}.`, {
+  new SquadError('FEEDBACK_FAILED', `${path} cannot be written to the branch: ${why}.`, {
     suggestions: [`Move or remove what is at ${path} in the run's work tree, then try again.`],
   });
 
-/** A change of a file in the folder, valid as long as the file is what was seen there. */
+/** A change of a file in the folder. It is valid while the file has not changed since it was read. */
 export interface FilePlan {
   path: string;
   seen: FolderFile;
   next: NewFile;
 }
 
-/** Null: there is nothing to do. `changed`: the file holds something that is in none of the commits, so it stays. */
+/**
+ * Null if there is nothing to do. `changed` means that the file contains something that is in none of the commits, so
+ * it stays.
+ */
 export async function planFile(
   { git, worktree }: RunBranch,
   move: BranchMove,
@@ -117,7 +120,7 @@ function mayReplace(
   return direction === 'apply' && (seen.kind === 'other' || (seen.kind === 'folder' && seen.isEmpty));
 }
 
-/** The file's versions before ours, the last first: the agent's, and the branch's. */
+/** Versions of the file before Squad's, latest first: the agent's, and the branch's. */
 async function versionsBefore(
   git: Git,
   { from, to }: BranchMove,
@@ -137,8 +140,9 @@ async function contentOf(git: Git, entry: TreeEntry | null, path: string): Promi
 }
 
 /**
- * Writes the file after `change` was made. Returns false, with nothing done, when something else is in its place by now.
- * All that can fail for lack of space or permission comes before the change; if the rest fails, the change is undone.
+ * Makes `change`, then writes the file. Returns false without doing anything if something else is at the path by now.
+ * Steps that can fail for lack of space or permission come before the change. If a later step fails, the change is
+ * undone.
  */
 export async function placeFile(
   root: string,
@@ -162,14 +166,14 @@ export async function placeFile(
 
 const MAX_BYTES = 8 * 1024 * 1024;
 
-/** The file at a path in a work tree's folder; links are not followed. */
+/** The file at a path in a work tree's folder, without following links. */
 export type FolderFile =
   | { kind: 'none' }
   | { kind: 'file' | 'link'; bytes: Buffer; isExecutable: boolean }
-  /** A pipe or a socket: nothing of it could be kept. */
+  /** A pipe or a socket, which has no content to keep. */
   | { kind: 'other' }
   | { kind: 'folder'; isEmpty: boolean }
-  /** Must not be touched, for this reason. */
+  /** The path must not be touched, for the reason in `why`. */
   | { kind: 'barred'; why: string };
 
 async function readFolderFile(root: string, path: string): Promise<FolderFile> {
@@ -189,7 +193,7 @@ async function readFolderFile(root: string, path: string): Promise<FolderFile> {
   if (!info.isFile()) return { kind: 'other' };
   if (info.size > MAX_BYTES) return { kind: 'barred', why: `it is larger than ${MAX_BYTES} bytes` };
   const handle = await openRegular(file);
-  // It was replaced this moment: the comparison before the next step finds that out.
+  // The file was replaced at this moment. The comparison before the next step notices that.
   if (!handle) return { kind: 'other' };
   const bytes = await handle.readFile().finally(() => handle.close());
   return { kind: 'file', bytes, isExecutable: (info.mode & 0o100) !== 0 };
@@ -198,7 +202,7 @@ async function readFolderFile(root: string, path: string): Promise<FolderFile> {
 const isSameFile = (one: FolderFile, other: FolderFile): boolean =>
   one.kind === other.kind && (!('bytes' in one) || ('bytes' in other && one.bytes.equals(other.bytes)));
 
-/** Null: no file. */
+/** New content of the file. Null removes the file. */
 type NewFile = { bytes: Buffer; isLink: boolean; isExecutable: boolean } | null;
 
 async function stageFile(target: string, file: NonNullable<NewFile>): Promise<string> {
@@ -213,9 +217,9 @@ async function stageFile(target: string, file: NonNullable<NewFile>): Promise<st
   return staged;
 }
 
-/** By a rename: the file is there whole or not at all, and a link in its place is replaced, not followed. */
+/** Replaces by a rename, so that the file is never partial, and a link in its place is replaced, not followed. */
 async function replaceFile(target: string, staged: string): Promise<void> {
-  // Git has no empty folders, so nobody's work is in one.
+  // Git has no empty folders, so an empty folder contains nobody's work.
   await rmdir(target).catch(() => {});
   await rename(staged, target);
 }

@@ -18,6 +18,7 @@ import type { CollectedCommits } from '../../core/ports/worktrees.ts';
 import { SquadError } from '../../schema/error.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { eachOf, stampOf, statWorkFile } from '../files/file-stamp.ts';
+import { NO_LINKS } from '../files/hard-links.ts';
 import { HostileFolder } from '../files/hostile-folder.ts';
 import { joinPaths, splitPaths } from '../files/paths.ts';
 import {
@@ -36,37 +37,47 @@ import { saveCommits } from './save-work.ts';
 import { inspectPlace } from './worktree-place.ts';
 
 /**
- * `branch`: the run's branch, HEAD and index. `refs`: in addition commits on other branches and in stashes are saved under a
- * ref. `all`: in addition all commits that the agent's logs name.
+ * How much a collection brings into the repository. `branch`: the run's branch, HEAD and index. `refs`: also commits on
+ * other branches and in stashes, saved under a ref. `all`: also every commit that the agent's logs name.
  */
 export type Depth = 'branch' | 'refs' | 'all';
 
-/** Called before each step, for tests that kill the process there. */
+/** Called before each step. Tests kill the process there. */
 export type Checkpoint = (step: 'stage' | 'pack' | 'install' | 'index' | 'move' | 'moved') => void;
 
-const PACK_TIMEOUT_MS = 300_000;
+/**
+ * Limits for each git process that reads files of an agent. The memory limit is per process, so git uses one thread.
+ */
+const ON_HOSTILE = { limitMs: 300_000, maxMemoryBytes: 1024 ** 3 };
+const ONE_THREAD = ['-c', 'pack.threads=1'];
 const MAX_FILES = 1_000_000;
-/** As it lies on the disk. */
+/** Limit of the size on disk. */
 const MAX_STAGED_BYTES = 4 * 1024 ** 3;
-/** Git reads trees and commits whole. */
+/** Limit for trees and commits, which git reads into memory as a whole. */
 const MAX_OBJECT_BYTES = 64 * 1024 ** 2;
 const MAX_BLOB_BYTES = 2 * 1024 ** 3;
 const MAX_INDEX_BYTES = 256 * 1024 ** 2;
 const MAX_LISTED_BYTES = 400 * 1024 ** 2;
-/** Fewer objects are stored one by one, as git does when it fetches: else a repository gets a pack with every commit. */
+/**
+ * Below these limits objects are stored one by one, as git does after a fetch. Otherwise each commit would add a pack
+ * to the repository.
+ */
 const MAX_LOOSE = 100;
 const MAX_LOOSE_BYTES = 8 * 1024 ** 2;
-/** The agent's git may repack its objects meanwhile. */
+/** Attempts. A collection can fail because the agent's git repacks its objects at the same time. */
 const MAX_TRIES = 3;
 const NO_OBJECTS = '0'.repeat(40);
 
 const NOTHING: CollectedCommits = { commits: 0, note: null };
 
 interface Seen {
-  /** Fingerprints at the last collection of that depth that succeeded. */
+  /** Fingerprint at the last successful collection of that depth. */
   branch?: string;
   refs?: string;
-  /** Not tried again for every reader: it can take long. */
+  /**
+   * The last failure. Readers get the same error until the agent changes something, because another attempt can take
+   * long.
+   */
   failed?: { print: string; error: SquadError };
 }
 
@@ -90,7 +101,7 @@ export function collectCommits(
   });
 }
 
-/** For a caller that has its turn with the folder. */
+/** Like `collectCommits`, for a caller that already runs inside `agent.inTurn`. */
 export async function collectInTurn(
   agent: AgentGit,
   env: Environment,
@@ -116,7 +127,7 @@ export async function collectInTurn(
   }
 }
 
-/** The folder was just made from the repository: nothing in it is new. */
+/** Records that the folder was just created from the repository, so there is nothing to collect. */
 export const nothingToCollect = (agent: AgentGit, state: AgentGitState): void =>
   void seen.set(agent.folder, {
     branch: agent.fingerprint(state, false),
@@ -139,12 +150,12 @@ async function collectWithRetry(
   }
 }
 
-/** A change of the index that is in no commit. */
+/** Changes in the agent's index that no commit contains. */
 interface Staged {
   changes: TreeChange[];
-  /** Lines for `update-index --index-info`: entries in conflict. */
+  /** Entries in conflict, as lines for `update-index --index-info`. */
   conflicts: string[];
-  /** Not in the folder, by a sparse checkout. */
+  /** Files that a sparse checkout keeps out of the folder. */
   absent: string[];
 }
 
@@ -166,13 +177,13 @@ class Collection {
     this.#checkpoint = checkpoint;
     this.#ref = `refs/heads/${state.branch}`;
     const { commonDir } = state;
-    // The work tree's folder may be gone.
+    // The repository's own folder is used, because the work tree's folder may be gone.
     this.#git = gitIn({ root: dirname(agent.folder), gitDir: commonDir, commonDir }, env);
   }
 
   /**
-   * A collection that was killed is made again from the start: objects that nothing refers to do no harm, and the index is only
-   * staged changes until the branch has moved.
+   * Collects from the start, even after an earlier attempt was killed. Objects without references do no harm. Until the
+   * branch has moved, the index shows the commits as staged changes.
    */
   async run(depth: Depth): Promise<void> {
     const { commonDir } = this.#state;
@@ -228,14 +239,14 @@ class Collection {
     return [...new Set([...own.map(([, oid]) => oid), ...logged])];
   }
 
-  /** Null: the index cannot be used. */
+  /** Null if the agent's index cannot be used. */
   async #readStaged(objects: Objects, commit: string): Promise<Staged | null> {
     const bytes = this.#agent.index(this.#state, MAX_INDEX_BYTES);
     if (bytes === null) return null;
     const file = join(objects.out, 'agent-index');
     await writeFile(file, bytes);
     const env = { ...objects.staged, GIT_INDEX_FILE: file };
-    const how = { env, limitMs: PACK_TIMEOUT_MS, maxBytes: MAX_LISTED_BYTES };
+    const how = { ...ON_HOSTILE, env, maxBytes: MAX_LISTED_BYTES };
     const diff = ['diff-index', '--cached', '--raw', '-z', '--no-renames', '--no-abbrev', commit, '--'];
     const read = Promise.all([
       this.#git.run(diff, how),
@@ -264,7 +275,7 @@ class Collection {
     };
   }
 
-  /** Whether the repository's branch goes to the agent's commit. */
+  /** Decides whether the repository's branch moves to the agent's commit. */
   async #decide(tip: string | null, ours: string | null): Promise<boolean> {
     const { synced, moving, branch } = this.#state;
     if (tip === null) {
@@ -292,15 +303,15 @@ class Collection {
     const { size } = await lstat(file);
     if (objects < MAX_LOOSE && size < MAX_LOOSE_BYTES) {
       await this.#git.run(['unpack-objects', '-q'], {
+        ...ON_HOSTILE,
         input: await readFile(file),
-        limitMs: PACK_TIMEOUT_MS,
       });
       return;
     }
     const folder = join(this.#state.commonDir, 'objects', 'pack');
     await mkdir(folder, { recursive: true });
     const name = file.slice(file.lastIndexOf('/') + 1).replace(/\.pack$/, '');
-    // Git finds a pack by its index, so that comes last.
+    // Git finds a pack by its index file, so the index file is written last.
     for (const end of ['pack', 'idx']) {
       const draft = join(folder, `tmp_${end}_squad_${process.pid}`);
       await rm(draft, { force: true });
@@ -312,7 +323,10 @@ class Collection {
     }
   }
 
-  /** Moves the branch, and makes index and HEAD of the work tree like the agent's, if its folder is as we left it. */
+  /**
+   * Moves the branch. Also makes index and HEAD of the work tree the same as the agent's, unless somebody else has
+   * changed HEAD.
+   */
   async #follow(
     move: { from: string; to: string } | null,
     target: { at: string; isOnBranch: boolean } | null,
@@ -383,7 +397,7 @@ class Collection {
       if (head !== this.#ref) await git.run(['symbolic-ref', ...message, 'HEAD', this.#ref]);
       this.#state.detached = null;
     } else {
-      // On disk first: a HEAD that nobody knows of counts as the user's.
+      // The state is saved before HEAD moves, because an unknown HEAD counts as the user's.
       this.#state.detached = at;
       this.#agent.save(this.#state);
       if (head !== at) await runWithLockRetry(git, ['update-ref', '--no-deref', ...message, 'HEAD', at]);
@@ -391,10 +405,10 @@ class Collection {
   }
 }
 
-/** For a new try, as after a failure of git itself. */
+/** Exit code of a failed git, so that the collection is retried. */
 const INCOMPLETE = { code: 1, stderr: '' };
 
-/** A full name of a ref, or a commit. */
+/** Returns the full name of a ref, or a commit. */
 const headOf = async (git: Git): Promise<string> =>
   outputLine(await git.run(['symbolic-ref', '-q', 'HEAD'], { codes: [1] })) ||
   outputLine(await git.run(['rev-parse', 'HEAD']));
@@ -409,7 +423,10 @@ interface Pack {
   objects: number;
 }
 
-/** Objects of the agent's, linked into a folder that it cannot write to. Whatever git reads there is checked before it goes further. */
+/**
+ * The agent's objects, hard-linked into a folder that the agent cannot write to. All objects are checked before they go
+ * into the repository.
+ */
 class Objects {
   readonly #git: Git;
   readonly #agent: AgentGit;
@@ -428,7 +445,7 @@ class Objects {
     return this.#out!;
   }
 
-  /** Makes git see the agent's objects too. */
+  /** Environment in which git also sees the agent's objects. */
   get staged(): Record<string, string> {
     return this.#with([this.#linked, ...this.#repository]);
   }
@@ -452,7 +469,7 @@ class Objects {
       this.#link(name, /^(?:[0-9a-f]{38}|[0-9a-f]{62})$/, room);
       await setImmediate();
     }
-    // After the others: git makes a pack before it removes what is in it.
+    // Packs come last: git writes a pack before it removes the loose objects that the pack contains.
     this.#link('pack', /^pack-[0-9a-f]{40,64}\.(pack|idx)$/, room);
     await this.#refuseHuge();
   }
@@ -465,14 +482,16 @@ class Objects {
         for (const each of folder.names().filter(file => wanted.test(file))) {
           const path = join(target, each);
           try {
-            // Does not follow a link: a link is linked itself, and removed below.
+            // A symbolic link is not followed: the link itself is linked here and removed below.
             linkSync(folder.path(each), path);
           } catch (error) {
             const { code } = error as NodeJS.ErrnoException;
             if (code === 'ENOENT') continue;
-            if (code !== 'EEXIST') throw new GitError(`an object cannot be read (${code})`);
+            if (NO_LINKS.has(code)) folder.copy(each, path);
+            else if (code !== 'EEXIST') throw new GitError(`an object cannot be read (${code})`);
           }
-          const found = lstatSync(path);
+          const found = lstatSync(path, { throwIfNoEntry: false });
+          if (!found) continue;
           if (!found.isFile()) rmSync(path, { recursive: true });
           room.files -= 1;
           room.bytes -= found.size;
@@ -491,7 +510,7 @@ class Objects {
       '--batch-check=%(objecttype) %(objectsize)',
     ];
     const env = { ...COMMITTER, GIT_OBJECT_DIRECTORY: this.#linked };
-    const list = await this.#git.run(args, { env, limitMs: PACK_TIMEOUT_MS });
+    const list = await this.#git.run(args, { ...ON_HOSTILE, env });
     for (const row of String(list).split('\n')) {
       const [type, size] = row.split(' ');
       if (Number(size) > (type === 'blob' ? MAX_BLOB_BYTES : MAX_OBJECT_BYTES))
@@ -499,29 +518,31 @@ class Objects {
     }
   }
 
-  /** Those that are there, and of this type. */
+  /** Objects that exist and have this type. */
   async existing(oids: readonly string[], type: 'commit' | 'blob'): Promise<Set<string>> {
     if (oids.length === 0) return new Set();
     const input = Buffer.from([...new Set(oids)].map(oid => `${oid}\n`).join(''));
     const args = ['cat-file', '--batch-check=%(objecttype) %(objectname)'];
-    const list = String(await this.#git.run(args, { input, env: this.staged, limitMs: PACK_TIMEOUT_MS }));
+    const list = String(await this.#git.run(args, { ...ON_HOSTILE, input, env: this.staged }));
     const rows = list.split('\n').map(row => row.split(' '));
     return new Set(rows.flatMap(([is, oid]) => (is === type && OID.test(oid ?? '') ? [oid!] : [])));
   }
 
-  /** A pack of the objects that the repository's refs do not have, whose content and links were checked. Null: there are none. */
+  /**
+   * Packs the objects that the repository's refs do not have, after checking their content and links. Null if there are
+   * none.
+   */
   async pack(wanted: readonly string[], known: readonly string[]): Promise<Pack | null> {
     if (wanted.length === 0) return null;
     const isPartial = await this.#isPartial();
     const lines = (oids: readonly string[]) => oids.map(oid => `${oid}\n`).join('');
     const input = Buffer.from(`${lines(wanted)}--not\n${lines(known)}`);
-    const how = { limitMs: PACK_TIMEOUT_MS };
     const options = ['--revs', '-q', '--non-empty', '--delta-base-offset'];
     const missing = isPartial ? ['--missing=allow-promisor'] : [];
     const made = join(this.out, 'made', 'pack');
     const name = outputLine(
-      await this.#git.run(['pack-objects', ...options, ...missing, made], {
-        ...how,
+      await this.#git.run([...ONE_THREAD, 'pack-objects', ...options, ...missing, made], {
+        ...ON_HOSTILE,
         input,
         env: this.staged,
       }),
@@ -531,14 +552,15 @@ class Objects {
     if (name !== '' && name !== NO_OBJECTS) {
       const [from, file] = [`${made}-${name}`, join(this.out, 'pack', `pack-${name}`)];
       const check = isPartial ? '--fsck-objects' : '--strict';
-      await this.#git.run(['index-pack', check, '-o', `${from}.idx`, `${from}.pack`], { ...how, env });
+      const args = [...ONE_THREAD, 'index-pack', check, '-o', `${from}.idx`, `${from}.pack`];
+      await this.#git.run(args, { ...ON_HOSTILE, env });
       for (const end of ['.pack', '.idx']) await rename(`${from}${end}`, `${file}${end}`);
       pack = { file: `${file}.pack`, objects: await countOf(`${file}.pack`) };
     }
-    // Now without the agent's own objects.
+    // This command no longer sees the agent's own objects.
     const promised = isPartial ? ['--exclude-promisor-objects'] : [];
     const connected = ['rev-list', '--objects', '--quiet', ...promised, '--stdin', '--not', '--all'];
-    await this.#git.run(connected, { ...how, env, input: Buffer.from(lines(wanted)) });
+    await this.#git.run(connected, { ...ON_HOSTILE, env, input: Buffer.from(lines(wanted)) });
     return pack;
   }
 
@@ -554,7 +576,7 @@ class Objects {
 
 const OUT = 'out-';
 
-/** As git reads it in a list with colons. */
+/** Quotes a path for git's colon-separated list. */
 const quoted = (path: string): string =>
   /[:"]/.test(path) ? `"${path.replaceAll(/["\\]/g, '\\$&')}"` : path;
 

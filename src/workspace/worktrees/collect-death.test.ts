@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, renameSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { agentGitOf } from '../git/git-folder.ts';
@@ -37,6 +37,53 @@ test.each(['stage', 'pack', 'install', 'index', 'move', 'moved'])(
     ).toEqual([]);
   },
 );
+
+test('commits arrive on a file system without hard links, as many on a network are', {
+  tags: ['I4'],
+}, async () => {
+  fixture = new SandboxFixture();
+  await fixture.confine();
+  fixture.sh(
+    'echo x > x.txt; git add x.txt; git commit -qm One; ln -s /etc/passwd .git-link; git repack -q -a -d -l',
+  );
+  fixture.sh('echo y > y.txt; git add y.txt; git commit -qm Two');
+  const filter = join(fixture.repo.folder, 'filter');
+  writeFileSync(filter, refusing(HARD_LINKS[process.arch]!));
+  const fd = openSync(filter, 'r');
+  const argv = ['--dev-bind', '/', '/', '--seccomp', '3', '--', process.execPath, PROGRAM];
+  const { status, stderr } = spawnSync('bwrap', [...argv, fixture.worktree.path, 'none'], {
+    env: fixture.repo.env,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe', fd],
+  });
+  closeSync(fd);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  expect(fixture.subjects()).toEqual(['Two', 'One', 'First']);
+  expect(fixture.repo.git('fsck', '--strict')).not.toMatch(/missing|broken/);
+});
+
+/** Numbers of link and linkat. */
+const HARD_LINKS: Partial<Record<NodeJS.Architecture, number[]>> = { x64: [86, 265], arm64: [37] };
+
+/** A seccomp filter with which these system calls fail with EPERM. */
+function refusing(calls: number[]): Buffer {
+  const program = [
+    [0x20, 0, 0, 0],
+    ...calls.flatMap(call => [
+      [0x15, 0, 1, call],
+      [0x06, 0, 0, 0x00050001],
+    ]),
+    [0x06, 0, 0, 0x7fff0000],
+  ] as const;
+  const bytes = Buffer.alloc(program.length * 8);
+  for (const [at, [code, ifTrue, ifFalse, value]] of program.entries()) {
+    bytes.writeUInt16LE(code, at * 8);
+    bytes.writeUInt8(ifTrue, at * 8 + 2);
+    bytes.writeUInt8(ifFalse, at * 8 + 3);
+    bytes.writeUInt32LE(value, at * 8 + 4);
+  }
+  return bytes;
+}
 
 test('a hub that is killed while it renews the folder leaves the old one or the new one', async () => {
   fixture = new SandboxFixture();

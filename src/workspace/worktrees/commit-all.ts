@@ -14,16 +14,16 @@ import type { BranchStatus, RunBranch } from './run-branch.ts';
 import { readUnsaved } from './save-work.ts';
 import { copiedPaths } from './worktree-place.ts';
 
-/** Git gives up on a file that an agent writes at that moment. */
+/** Git gives up on a file that an agent is just writing, so staging is retried. */
 const MAX_TRIES = 4;
-/** For many files, or large ones. */
+/** Long enough for many or large files. */
 const STAGE_TIMEOUT_MS = 180_000;
 const DAY_SECONDS = 86_400;
-/** Larger new files are hardly meant to be committed, and most Git hosts refuse them. */
+/** Larger new files are probably not meant to be committed, and most Git hosts refuse them. */
 const MAX_NEW_BYTES = 100 * 1024 * 1024;
 const MAX_NAMED = 5;
 
-/** Commits all uncommitted work onto the tip; nothing points to the commit yet. Null: there is no such work. */
+/** Prepares a commit of all uncommitted work on the tip. No ref points to it yet. Null if there is no such work. */
 export async function prepareAll(
   branch: RunBranch,
   message: string,
@@ -48,7 +48,7 @@ export async function prepareAll(
 interface CommitOptions {
   message: string;
   env: Environment;
-  /** Read the tip before the folder, not at the same time. */
+  /** True to read the tip before the folder, not in parallel. */
   isTipFirst: boolean;
 }
 
@@ -70,9 +70,10 @@ async function commitAll(
   const found = findUnstaged(branch, index, excludes, copies);
   const files = found.then(unstaged => committableFiles(branch, unstaged));
   const status = before ? Promise.resolve(before) : branch.status();
-  // Begun while git still searches the folder, because somebody waits: if it is refused, nothing points to the result.
+  // The commit is started while git still searches the folder, because a caller waits for it. If the commit is refused,
+  // no ref points to it.
   const made = status.then(async at => {
-    // Not before the sizes are known: git would copy a file that is too large into the repository.
+    // Staging waits until the sizes are known, because git would copy a file that is too large into the repository.
     await stage(
       index,
       files.then(() => found),
@@ -91,10 +92,10 @@ async function commitAll(
 
 interface Unstaged {
   changed: string[];
-  /** Removed with their folder, which a link has replaced. */
+  /** Paths that are gone because a link has replaced their folder. */
   replaced: string[];
   isNew: string[];
-  /** A submodule, or an entry that would be one, differs from the last commit. */
+  /** True if a submodule, or an entry that would become one, differs from the last commit. */
   hasSubmodules: boolean;
 }
 
@@ -119,7 +120,10 @@ async function findUnstaged(
   return { changed, replaced: [...replaced], isNew, hasSubmodules };
 }
 
-/** Paths whose folder is a link by now. What lies beyond the link is not theirs, and git refuses to stage it. */
+/**
+ * Paths whose folder is now a link. Files behind the link do not belong to the work tree, and git refuses to stage
+ * them.
+ */
 async function pathsBeyondLinks(root: string, paths: string[]): Promise<Set<string>> {
   const known = new Map<string, boolean>([['.', false]]);
   const isBeyond = async (folder: string): Promise<boolean> => {
@@ -135,7 +139,10 @@ async function pathsBeyondLinks(root: string, paths: string[]): Promise<Set<stri
   return beyond;
 }
 
-/** Git starts before the list is complete. Not `git add`, which runs git in submodules, with the submodule's own configuration. */
+/**
+ * Stages the files. Git starts before the list is complete. `git add` is not used, because it runs git in submodules
+ * with their own configuration.
+ */
 async function stage(index: GitIndex, found: Promise<Unstaged>): Promise<void> {
   const add = (list: Buffer | Promise<Buffer>) =>
     index.run(
@@ -169,14 +176,15 @@ async function commitStaged(
     await index.set(copied.map(({ path, was }) => [path, was] as const));
     await refuseNewSubmodules(branch, index, changes);
   }
-  // Before git writes an index it reads all files that are as young as it. This one is thrown away.
+  // Before git writes an index, it reads all files that are not older than the index. A time in the future avoids
+  // that for this temporary index.
   const later = Date.now() / 1000 + DAY_SECONDS;
   await utimes(index.file, later, later);
   const tree = await index.writeTree();
   return tree === tipTree ? null : { from: tip, to: await commitTree(branch.git, tree, [tip], message) };
 }
 
-/** Refuses files that should not be committed. Returns the regular files, because git filters apply only to these. */
+/** Refuses files that should not be committed. Returns the regular files, because git filters apply only to them. */
 async function committableFiles(branch: RunBranch, { changed, isNew }: Unstaged): Promise<string[]> {
   const repositories = isNew.filter(path => path.endsWith('/'));
   if (repositories.length > 0) throw embedded(branch, repositories);
@@ -195,7 +203,7 @@ async function committableFiles(branch: RunBranch, { changed, isNew }: Unstaged)
   return [...sizes.keys()];
 }
 
-/** The agent's own git would run the filter, and commit something else. */
+/** Refuses files with a filter: the agent's own git would run the filter and commit different content. */
 async function refuseFiltered(branch: RunBranch, index: GitIndex, files: Promise<string[]>): Promise<void> {
   const filtered = index.filteredPaths(files);
   await Promise.allSettled([files, filtered]);
@@ -209,7 +217,10 @@ async function refuseFiltered(branch: RunBranch, index: GitIndex, files: Promise
     );
 }
 
-/** A repository that was added like a submodule: the commit would name a commit that nobody else has. */
+/**
+ * Refuses a nested repository that was added like a submodule: the commit would refer to a commit that nobody else
+ * has.
+ */
 async function refuseNewSubmodules(branch: RunBranch, index: GitIndex, changes: TreeChange[]): Promise<void> {
   const added = changes.filter(({ was, is }) => is?.mode === '160000' && was?.mode !== '160000');
   if (added.length === 0) return;
@@ -218,7 +229,7 @@ async function refuseNewSubmodules(branch: RunBranch, index: GitIndex, changes: 
   if (unknown.length > 0) throw embedded(branch, unknown);
 }
 
-/** Refuses while git is set to hide changes: a commit without them would look like all of the work. */
+/** Refuses if git is set to hide changes, because a commit without them would look complete. */
 async function refuseHidden(branch: RunBranch): Promise<void> {
   const [{ entries }, shown] = await Promise.all([readUnsaved(branch.git), readStatus(branch.git)]);
   const known = new Set(shown.entries.map(({ path }) => path));

@@ -1,9 +1,19 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import type { Worktree } from '../../schema/worktree.ts';
+import { agentGitOf } from '../git/git-folder.ts';
 import { SandboxFixture } from '../testing/sandboxed-git.ts';
 import { runId } from '../testing/worktree-fixture.ts';
+import { AgentGit } from './agent-git.ts';
 import { createWorktrees } from './worktrees.ts';
 
 let fixture: SandboxFixture;
@@ -230,4 +240,44 @@ test('a folder of agents belongs to no stray work tree', async () => {
   expect(await fixture.worktrees.strays([fixture.worktree])).toEqual([]);
   const other = createWorktrees({ folder: fixture.folder, env: fixture.repo.env });
   expect(await other.collect(fixture.worktree)).toEqual({ commits: 0, note: null });
+});
+
+test('closed, deep and linked folders in its Git folder keep no commit back, and no next turn', {
+  tags: ['symlinks-and-races'],
+}, async () => {
+  fixture = new SandboxFixture();
+  await fixture.confine();
+  const deep = 'a/'.repeat(1500);
+  fixture.sh(`echo x > x.txt; git add x.txt; git commit -qm X
+    cd "$(git rev-parse --git-common-dir)"
+    mkdir logs/closed refs/closed; touch logs/closed/x refs/closed/x logs/none
+    chmod 444 logs/closed refs/closed; chmod 000 logs/none
+    cd logs; mkdir -p ${deep}; cd ${deep}; mkdir -p ${deep}`);
+  expect(await fixture.collect()).toMatchObject({ commits: 1 });
+  await fixture.confine();
+  expect(fixture.sh('git log -1 --format=%s; git status --porcelain')).toBe('X\n');
+  const folder = agentGitOf(fixture.worktree.path);
+  expect(readdirSync(folder)).not.toContain('git.old');
+  const common = fixture.sh('git rev-parse --git-common-dir').trim();
+  fixture.sh(`cd "${common}"; mv worktrees moved; ln -s "${join(folder, 'git', 'moved')}" worktrees`);
+  const agent = new AgentGit(fixture.worktree.path);
+  expect(agent.index((await agent.state())!, 1024 ** 2)).toBeNull();
+});
+
+test('what an agent piles up in its Git folder is not copied without end for its next turn', {
+  tags: ['symlinks-and-races'],
+}, async () => {
+  fixture = new SandboxFixture();
+  await fixture.confine();
+  fixture.sh(`echo x > x.txt; git add x.txt; git commit -qm X
+    mkdir "$(git rev-parse --git-dir)/pile"; cd "$(git rev-parse --git-dir)/pile"
+    seq 11000 | xargs touch; truncate -s 300M large`);
+  await fixture.collect();
+  await fixture.confine();
+  const pile = fixture
+    .sh('cd "$(git rev-parse --git-dir)/pile"; ls | wc -l; du -b -s . | cut -f1')
+    .split('\n');
+  expect(Number(pile[0])).toBeLessThanOrEqual(10_000);
+  expect(Number(pile[1])).toBeLessThan(300 * 1024 ** 2);
+  expect(fixture.sh('git log -1 --format=%s; git status --porcelain')).toBe('X\n');
 });

@@ -1,6 +1,5 @@
 import {
   copyFileSync,
-  cpSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -26,12 +25,15 @@ import { collectInTurn, fileStamp, nothingToCollect } from './collect-commits.ts
 import { inspectPlace, repositoryPaths } from './worktree-place.ts';
 
 interface Confinement {
-  access: 'read' | 'write';
-  /** Another sandboxed agent is in the work tree: its Git folder stays as it is. */
+  access: 'read' | 'write' | 'set-up';
+  /** True if another sandboxed agent is using the work tree. Its Git folder must not be replaced then. */
   isInUse: boolean;
 }
 
-/** Makes the Git folder of the work tree's agents like the repository is now, and returns all mounts of work tree and Git. */
+/**
+ * Updates the Git folder of the work tree's agents from the repository, and returns all mounts for the work tree and
+ * Git.
+ */
 export async function confineGit(
   worktree: Worktree,
   { access, isInUse }: Confinement,
@@ -41,14 +43,16 @@ export async function confineGit(
   return agent.inTurn(async () => {
     const repository = await repositoryPaths(worktree);
     const place = repository && (await inspectPlace(worktree.path, repository.commonDir));
-    if (place?.kind !== 'ready') throw new GitError(`the work tree ${worktree.path} is not complete`);
+    if (place?.kind !== 'ready' && !(access === 'set-up' && place?.kind === 'unready'))
+      throw new GitError(`the work tree ${worktree.path} is not complete`);
     const { gitDir } = place;
-    // As the work tree names it: git in the sandbox looks for it there.
+    // The path of the Git folder follows from the work tree's own path, because git in the sandbox searches for it
+    // there.
     const commonDir = dirname(dirname(gitDir));
     const git = gitIn({ root: worktree.path, gitDir, commonDir }, env);
     const isNew = (await agent.state()) === null;
     if (isNew || !isInUse) await renew(worktree, agent, git, isNew);
-    return mountsOf(worktree.path, agent, git, access);
+    return mountsOf(worktree.path, agent, git, access === 'read' ? 'read' : 'write');
   });
 }
 
@@ -70,7 +74,8 @@ async function renew(worktree: Worktree, agent: AgentGit, git: Git, isNew: boole
     readPlainFile(join(commonDir, 'shallow')),
     readPlainFile(join(gitDir, 'info', 'sparse-checkout')),
   ]);
-  // Synchronous from here on: many small files, and each change of threads would cost more than the write.
+  // The files are written synchronously, because there are many small files and a thread switch costs more than a
+  // write.
   mkdirSync(agent.folder, { recursive: true, mode: 0o700 });
   for (const name of readdirSync(agent.folder))
     if (name.startsWith(NEW)) rmSync(join(agent.folder, name), { recursive: true, force: true });
@@ -80,11 +85,8 @@ async function renew(worktree: Worktree, agent: AgentGit, git: Git, isNew: boole
   for (const folder of ['refs/heads', 'refs/tags', 'info', 'hooks', 'objects', 'logs'])
     mkdirSync(join(fresh, folder), { recursive: true });
   for (const at of folders.keys()) mkdirSync(join(fresh, sharedObjects(at)));
-  // The agent's logs, stashes and unfinished merge stay.
-  if (before) {
-    copyPlain(join(agent.git, 'logs'), join(fresh, 'logs'));
-    copyPlain(join(agent.git, 'worktrees', basename(before.gitDir)), own);
-  }
+  // Keeps the agent's logs, stashes and unfinished merge.
+  if (before) agent.copyTo({ logs: join(fresh, 'logs'), own }, before);
   mkdirSync(join(own, 'logs'), { recursive: true });
   mkdirSync(join(own, 'modules'), { recursive: true });
   const kept = [...(theirs?.refs ?? [])].filter(
@@ -117,7 +119,7 @@ async function renew(worktree: Worktree, agent: AgentGit, git: Git, isNew: boole
   }
   for (const [path, content] of files) if (content !== null) write(path, content);
   giveObjects(agent, folders.length);
-  // Git would make it there, where it is not seen outside.
+  // The folder is created here, because a folder that git creates in the sandbox would not exist outside.
   mkdirSync(join(gitDir, 'modules'), { recursive: true });
   agent.giveRefs(listed);
   await agent.swap(fresh);
@@ -132,7 +134,7 @@ async function renew(worktree: Worktree, agent: AgentGit, git: Git, isNew: boole
 const NEW = 'git.new-';
 const sharedObjects = (at: number): string => `shared-objects-${at}`;
 
-/** By git itself: refs may be packed, and HEAD a link. */
+/** Asks git, because refs may be packed and HEAD may be a link. */
 async function readRepository(
   git: Git,
   ref: string,
@@ -163,7 +165,7 @@ function write(path: string, content: string | Buffer): void {
   writeFileSync(path, content, { flag: 'wx' });
 }
 
-/** Not younger than its source: git reads files again that are not older than the index. */
+/** Keeps the time of the source, because git reads files again that are not older than the index. */
 function copyIndex(from: string, to: string): void {
   rmSync(to, { force: true });
   const found = lstatSync(from, { throwIfNoEntry: false });
@@ -171,19 +173,6 @@ function copyIndex(from: string, to: string): void {
   copyFileSync(from, to);
   utimesSync(to, found.atime, found.mtime);
 }
-
-/** Plain files and folders only: a link of the agent's may lead anywhere. */
-function copyPlain(from: string, to: string): void {
-  if (!lstatSync(from, { throwIfNoEntry: false })?.isDirectory()) return;
-  const filter = (path: string) => {
-    const found = lstatSync(path, { throwIfNoEntry: false });
-    if (found?.isFile()) return found.size <= MAX_COPIED_BYTES && !path.endsWith('.lock');
-    return found?.isDirectory() === true && path !== join(from, 'modules');
-  };
-  cpSync(from, to, { recursive: true, filter, preserveTimestamps: true });
-}
-
-const MAX_COPIED_BYTES = 256 * 1024 ** 2;
 
 function giveObjects(agent: AgentGit, count: number): void {
   mkdirSync(join(agent.objects, 'pack'), { recursive: true, mode: 0o700 });
@@ -205,7 +194,7 @@ async function agentConfig(git: Git): Promise<string> {
   const hooks = [...config, ...(own ?? [])].findLast(({ key }) => key === 'core.hookspath')?.value;
   const main = basename(commonDir) === '.git' ? dirname(commonDir) : root;
   const settings: Setting[] = [
-    // Where the user has none, git would make one of the host's name, which a sandbox hides.
+    // Default author. Without one git would derive an address from the host's name, which a sandbox hides.
     { key: 'user.name', value: 'Agent' },
     { key: 'user.email', value: 'agent@localhost' },
     ...(await usersSettings(git)),
@@ -218,14 +207,20 @@ async function agentConfig(git: Git): Promise<string> {
   return configText(settings);
 }
 
-/** Hooks of the repository's files work in the work tree too; those elsewhere are not seen in a sandbox. */
+/**
+ * Keeps `core.hooksPath` if it leads into the repository, because the same hooks are in the work tree. Other folders
+ * are not visible in a sandbox.
+ */
 function hooksSetting(path: string | null, main: string): Setting[] {
   if (path === null || path === '' || path.startsWith('~')) return [];
   const value = isAbsolute(path) ? (isInside(main, path) ? relative(main, path) : null) : path;
   return value === null || value === '' ? [] : [{ key: 'core.hookspath', value }];
 }
 
-/** Who commits, and filters such as Git LFS: without those, git would commit other content than the user's. */
+/**
+ * The user's settings for the author of commits and for filters such as Git LFS. Without the filters, git in the
+ * sandbox would commit different content.
+ */
 async function usersSettings(git: Git): Promise<Setting[]> {
   const { HOME, XDG_CONFIG_HOME } = git.env;
   const files = [
@@ -263,7 +258,8 @@ async function mountsOf(
   for (const [at, from] of folders.entries()) {
     const inside = join(commonDir, sharedObjects(at));
     shared.push({ path: inside, from, access: 'read' });
-    // All folders are listed for the agent's git; those named in here do not exist inside.
+    // The agent's git already gets a list of all object folders. Paths in this file do not exist inside the sandbox, so
+    // an empty file hides it.
     if (await isPlainFile(join(from, 'info', 'alternates')))
       shared.push({ path: join(inside, 'info', 'alternates'), from: empty, access: 'read' });
   }

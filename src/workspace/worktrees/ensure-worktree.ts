@@ -34,8 +34,8 @@ import {
 } from './worktree-place.ts';
 
 /**
- * Completes a work tree that our git has just made: its `.git` file names our private git folder, and it lacks configuration
- * that is per work tree (a sparse checkout, for example). Returns its git folder.
+ * Completes a work tree that Squad's git has just created. Its `.git` file still names Squad's private git folder,
+ * and it lacks configuration per work tree, such as a sparse checkout. Returns its git folder.
  */
 export async function repairNewWorktree(git: Git, path: string): Promise<string> {
   const named = await gitDirAt(path);
@@ -49,15 +49,15 @@ export async function repairNewWorktree(git: Git, path: string): Promise<string>
 
 async function writeConfig(git: Git, file: string, config: Buffer): Promise<void> {
   await writeFile(file, config);
-  // These settings say where the other work tree's files are. Git exits with 5 if there is no such setting.
+  // These settings belong to the other work tree. Git exits with 5 if a setting does not exist.
   for (const key of ['core.bare', 'core.worktree'])
     await git.run(['config', '--file', file, '--unset-all', key], { codes: [5] });
 }
 
-/** For a big repository on a slow disk. */
+/** Long enough for a big repository on a slow disk. */
 const CHECKOUT_TIMEOUT_MS = 600_000;
 
-/** Makes folder and branch, by one command if nothing is in the way. Returns the git folder. */
+/** Creates folder and branch, in one command if nothing is in the way. Returns the git folder. */
 async function addWorktree(
   { git, commonDir }: Repository,
   worktree: Worktree,
@@ -79,10 +79,10 @@ async function addWorktree(
   return repairNewWorktree(git, path);
 }
 
-/** Git locks a branch for milliseconds while it makes it. */
+/** Git holds the lock of a new branch for milliseconds. An older lock was left by a killed git. */
 const STALE_LOCK_MS = 2_000;
 
-/** A git that was killed with its hub leaves the lock of the branch. Nobody but this run uses that branch. */
+/** Removes the lock that a git process left when it was killed with its hub. Only this run uses the branch. */
 async function dropStaleLock(commonDir: string, branch: string): Promise<boolean> {
   const lock = join(commonDir, 'refs', 'heads', `${branch}.lock`);
   const found = await lstat(lock).catch(() => null);
@@ -91,7 +91,7 @@ async function dropStaleLock(commonDir: string, branch: string): Promise<boolean
   return true;
 }
 
-/** Removes everything that an interrupted `addWorktree` may have left, but no commit. */
+/** Removes everything that an interrupted `addWorktree` may have left, except commits. */
 async function undoWorktree({ git, commonDir }: Repository, { path, branch, base }: Worktree): Promise<void> {
   const place = await inspectPlace(path, commonDir);
   if (place.kind === 'empty') await rmdir(path);
@@ -99,19 +99,19 @@ async function undoWorktree({ git, commonDir }: Repository, { path, branch, base
   if (place.kind === 'unready' || place.kind === 'interrupted') await moveToTrash(path);
   await dropRecord(git, commonDir, path);
   const tip = await branchTip(git, branch);
-  // Git refuses if somebody has it checked out.
+  // Git refuses to delete a branch that is checked out somewhere.
   if (tip === base) await git.run(['branch', '-D', '--quiet', branch]).catch(() => {});
 }
 
-/** Lets git forget a work tree whose folder is gone. False: git did not know it. */
+/** Removes git's record of a work tree whose folder is missing. False if git had no record. */
 export async function dropRecord(git: Git, commonDir: string, path: string): Promise<boolean> {
   const gitDir = await registeredGitDir(commonDir, path);
   if (!gitDir) return false;
   const lock = await describeLock(gitDir, path);
   if (lock) throw new GitError(`the work tree ${path} is gone, and ${lock}`);
   await saveUnreferencedCommits(git, path, gitDir);
-  await rmdir(path).catch(() => {}); // an empty folder would make git refuse
-  // Twice -f, because git may have locked it itself while it made it.
+  await rmdir(path).catch(() => {}); // git would refuse if an empty folder existed
+  // `-f` is given twice, because git may have locked the work tree while creating it.
   await runWithLockRetry(git, ['worktree', 'remove', '-f', '-f', path]);
   return true;
 }
@@ -120,7 +120,10 @@ const isInTheWay = (error: unknown): boolean =>
   error instanceof GitError &&
   /already exists|already registered|already checked out|missing but locked/.test(error.said);
 
-/** A branch of that name belongs to this work tree if git knew them together, or if it continues from the same base. */
+/**
+ * Whether an existing branch of that name belongs to this work tree: git had them registered together, or the branch
+ * starts at the same base.
+ */
 async function hasOwnBranch(git: Git, { branch, base }: Worktree, wasOurs: boolean): Promise<boolean> {
   const tip = await branchTip(git, branch);
   if (tip === null) return false;
@@ -140,7 +143,7 @@ const EMPTY = Buffer.alloc(0);
 export interface WorktreeTools {
   env: Environment;
   table: ProcessTable;
-  /** Keys: the git folder that all work trees of a repository share, and the path of each work tree. */
+  /** The keys are the git folder that all work trees of a repository share, and the path of each work tree. */
   queue: KeyedQueue<string>;
 }
 
@@ -151,7 +154,7 @@ interface WorktreeRequest {
   signal?: AbortSignal;
 }
 
-/** Makes the work tree unless it is ready, and the agent's folder in it. */
+/** Creates the work tree and the agent's folder in it, unless they are ready. */
 export async function ensureWorktree(
   request: WorktreeRequest,
   tools: WorktreeTools,
@@ -163,7 +166,7 @@ export async function ensureWorktree(
   if (place.kind === 'foreign') throw inTheWay(worktree.path, place.why);
   if (place.kind !== 'ready') await make(request, repository, tools, place);
   else if (needsSetUp(setup) && !(await isPlainFile(setUpFile(place.gitDir)))) {
-    // It was made before its agent was to start. A set-up that a dead hub had begun starts again.
+    // The work tree was created before its agent was to start. A set-up that a dead hub had begun starts again.
     await endSetUp(tools.table, worktree);
     await setUpIn(request, setup, place.gitDir, tools);
   }
@@ -183,6 +186,8 @@ async function make(
   if ('gitDir' in place) {
     await endSetUp(table, worktree);
     await waitForGit(worktree.path);
+    // Only the set-up has used the work tree, so its agents' Git folder has nothing to keep.
+    if (place.kind === 'unready') await new AgentGit(worktree.path).remove();
     await saveBefore(worktree, place, env, { saveLarge: false }).catch(error => {
       const isReason = error instanceof Kept || error instanceof GitError;
       throw isReason ? inTheWay(worktree.path, error.message) : error;
@@ -190,7 +195,7 @@ async function make(
     await queue.run(commonDir, () => undoWorktree(repository, worktree));
     await deleteTrash(dirname(worktree.path));
   }
-  // Its folder was lost, with an agent's commits that are not in the repository yet.
+  // The folder was lost while some of the agent's commits were not in the repository yet.
   await collectCommits(worktree.path, env, 'all');
   await new AgentGit(worktree.path).remove();
   try {
@@ -224,25 +229,32 @@ async function setUpIn(
 const needsSetUp = (setup: WorktreeSetup | null): setup is WorktreeSetup =>
   setup !== null && ((setup.copy?.length ?? 0) > 0 || setup.setup !== undefined);
 
-/** A git process of a dead hub may still be checking files out. */
+/** Waits for a git process of a dead hub that may still be checking out files. */
 async function waitForGit(path: string): Promise<void> {
   const until = performance.now() + GIT_DONE_TIMEOUT_MS;
   while (performance.now() < until && processesIn(path)?.some(({ command }) => /^(\S*\/)?git /.test(command)))
     await delay(50);
 }
 
-/** Nothing of value is in it. While a process runs in it, or if something cannot be removed, the next try does it. */
+/**
+ * Removes an unfinished work tree, which contains nothing of value. If a process runs in it, or something cannot be
+ * removed, the next attempt removes it.
+ */
 async function removeUnready(
   repository: Repository,
   worktree: Worktree,
   { queue }: WorktreeTools,
 ): Promise<void> {
   if (processesIn(worktree.path)?.length) return;
+  await new AgentGit(worktree.path).remove().catch(() => {});
   await queue.run(repository.commonDir, () => undoWorktree(repository, worktree)).catch(() => {});
   await deleteTrash(dirname(worktree.path));
 }
 
-/** Before anything is written or run there: a link on the path may lead anywhere. */
+/**
+ * Creates the agent's folder. The path is checked before anything is written or run there, because a link on the path
+ * may lead anywhere.
+ */
 async function makeDirectory({ worktree: { path, workspace }, directory }: WorktreeRequest): Promise<void> {
   for (const folder of [workspace, directory]) {
     if (!isInside(path, await resolveExistingPart(folder))) throw leadsOut(folder, path);

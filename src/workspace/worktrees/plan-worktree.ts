@@ -16,7 +16,7 @@ import { usersRoot } from './worktree-place.ts';
 
 const SHOWN = 5;
 
-/** Notes on how a work tree that Squad makes differs from a usual checkout. */
+/** Notes on how a work tree that Squad creates differs from a usual checkout. */
 async function treeNotes(git: Git, commit: string): Promise<string[]> {
   const hasModules = await isPlainFile(join(git.folder.root, '.gitmodules'));
   const [modules, filters] = await Promise.all([
@@ -46,7 +46,7 @@ function uncommittedNote(count: number): string[] {
   return [`${what} not committed, and therefore not in the work tree.`];
 }
 
-/** Filters that the attributes at the root name. */
+/** Filters that the attributes file at the root names. */
 async function filtersNamed({ folder }: Git): Promise<string[]> {
   const files = [join(folder.root, '.gitattributes'), join(folder.commonDir, 'info', 'attributes')];
   const texts = await Promise.all(files.map(async file => String((await readPlainFile(file)) ?? '')));
@@ -58,7 +58,7 @@ async function filtersNamed({ folder }: Git): Promise<string[]> {
 const listed = (names: string[]): string =>
   names.slice(0, SHOWN).join(', ') + (names.length > SHOWN ? ` and ${names.length - SHOWN} more` : '');
 
-/** A branch blocks its own name and every name below it: `a` blocks `a/b`. */
+/** An existing branch blocks its own name and every name below it: `a` blocks `a/b`. */
 export function refuseTaken(branch: string, refs: Map<string, string>, commonDir: string): void {
   const parts = branch.split('/');
   const taken = parts
@@ -115,7 +115,7 @@ const noCommits = (root: string): SquadError =>
     },
   );
 
-/** For a big repository whose files are not in the system's cache. */
+/** Long enough for a big repository whose files are not in the system's cache. */
 const STATUS_TIMEOUT_MS = 60_000;
 
 /** Plans the work tree for a run. Changes nothing. */
@@ -138,7 +138,7 @@ export async function planWorktree(
   }
 }
 
-/** From the commit that is checked out where the caller is. */
+/** Plans a work tree from the commit that is checked out in the caller's folder. */
 async function planFresh(git: Git, folder: string, ask: WorktreeAsk): Promise<PlannedWorktree> {
   const { root, commonDir } = git.folder;
   const inside = relative(root, ask.directory);
@@ -170,7 +170,7 @@ async function planFresh(git: Git, folder: string, ask: WorktreeAsk): Promise<Pl
   };
 }
 
-/** From the tip of another work tree's branch. */
+/** Plans a work tree from the tip of another work tree's branch. */
 async function planFork(git: Git, folder: string, ask: WorktreeAsk): Promise<PlannedWorktree> {
   const from = ask.from!;
   const refs = await readRefs(git, 'refs/heads/squad', `refs/heads/${from.branch}`);
@@ -201,7 +201,7 @@ const placed = async ({ folder: { commonDir } }: Git, folder: string, { name, ru
   branch: branchOf(name, runId),
 });
 
-/** The path in the fork for a path in the other work tree or its repository. */
+/** Translates a path in the other work tree or its repository to the path in the fork. */
 function inFork({ path, repository }: Worktree, fork: string, place: string): string | null {
   const root = [path, repository].find(each => isInside(each, place));
   return root === undefined ? null : join(fork, relative(root, place));

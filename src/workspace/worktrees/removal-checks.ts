@@ -19,16 +19,16 @@ import {
 import { moveBack, moveToTrash, type Place } from './worktree-place.ts';
 
 export interface Nested {
-  /** Paths of folders with a repository of their own, whose commits may be nowhere else. */
+  /** Paths of folders with their own repository, whose commits may exist nowhere else. */
   repositories: string[];
-  /** Paths of submodules whose repository is in the work tree's own git folder. */
+  /** Paths of submodules whose repository is in the work tree's git folder. */
   submodules: string[];
 }
 
 const MAX_ENTRIES = 5_000_000;
 const READ_BY_GIT = new Set(['.gitattributes', '.gitignore', '.gitmodules']);
 
-/** Searches ignored folders too. Follows no links; throws if something cannot be read. */
+/** Searches ignored folders too. Follows no links, and throws if something cannot be read. */
 export async function findNested(root: string, gitDir: string): Promise<Nested> {
   const nested: Nested = { repositories: [], submodules: [] };
   let count = 0;
@@ -63,7 +63,7 @@ const entriesOf = (root: string, folder: string): Promise<Dirent[]> =>
     throw new GitError(`its folder ${pathText(folder)} cannot be read (${error.code})`);
   });
 
-/** Codex's sandbox leaves empty `.git` folders in the folders its agents may write in. */
+/** Codex's sandbox leaves empty `.git` folders in folders that its agents may write to. They are no repositories. */
 const isEmptyFolder = async (root: string, folder: string, entry: Dirent): Promise<boolean> =>
   entry.isDirectory() && (await entriesOf(root, `${folder}/${entry.name}`)).length === 0;
 
@@ -75,7 +75,10 @@ async function isIn(modules: string, folder: Buffer): Promise<boolean> {
   return target !== undefined && isInside(modules, resolve(dirname(file), target));
 }
 
-/** Finds files where a submodule belongs: git does not report those, whether it is checked out or not. Null: there are none. */
+/**
+ * Finds files at the path of a submodule. Git does not report them, whether the submodule is checked out or not. Null
+ * if there are none.
+ */
 export async function findSubmoduleContent(
   root: string,
   links: readonly string[],
@@ -93,9 +96,9 @@ export async function findSubmoduleContent(
 }
 
 /**
- * Says what removal would lose in submodules: the repository of one that was checked out is in the work tree's own git folder,
- * and goes with it. Null: nothing, all of it is on the submodule's remotes. `found` are the paths of those that are checked
- * out, one character per byte.
+ * Describes what a removal would lose in submodules. The repository of a checked-out submodule is in the work tree's
+ * git folder and is deleted with it. Null if everything is on the submodule's remotes. `found` contains the paths of
+ * checked-out submodules, one character per byte.
  */
 async function submoduleWork(
   { path, gitDir, found }: { path: string; gitDir: string; found: readonly string[] },
@@ -119,7 +122,7 @@ async function submoduleWork(
   return null;
 }
 
-/** Counts repositories, at any depth because a submodule's name may contain slashes. */
+/** Counts repositories at any depth, because a submodule's name may contain slashes. */
 async function repositoriesIn(folder: string): Promise<number> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   if (entries.some(({ name }) => name === 'HEAD')) return 1;
@@ -130,7 +133,7 @@ async function repositoriesIn(folder: string): Promise<number> {
 
 const SUBMODULE_TIMEOUT_MS = 300_000;
 
-/** Whether a work tree in which git was interrupted has nothing but files of its commit. */
+/** Whether a work tree in which git was interrupted contains only files of its commit. */
 async function isBareCheckout(
   { path, base }: { path: string; base: string },
   gitDir: string,
@@ -166,13 +169,16 @@ const isAsCommitted = (git: Git, base: string): Promise<boolean> =>
     base,
   );
 
-/** A reason to keep a work tree. */
+/** The reason why a work tree is kept. */
 export class Kept extends Error {}
 
-/** Removal does not wait for somebody who keeps writing. */
+/** Attempts to save work that changes meanwhile. Removal does not wait for a process that keeps writing. */
 const MAX_SAVES = 3;
 
-/** Saves what would be lost with the folder. Throws a reason to keep it. Null: no agent has been in it. */
+/**
+ * Saves everything that would be lost with the folder. Throws the reason if the folder must be kept. Null if no agent
+ * has used it.
+ */
 export async function saveBefore(
   worktree: Worktree,
   { kind, gitDir }: Extract<Place, { gitDir: string }>,
@@ -201,8 +207,8 @@ export async function saveBefore(
 }
 
 /**
- * Moves the folder away, so that nobody finds it by its path, and saves what was written until then. If that cannot be saved,
- * the folder goes back.
+ * Renames the folder, so that nobody finds it by its path, and saves what was written until then. If that cannot be
+ * saved, the folder is moved back.
  */
 export async function moveAway(
   worktree: Worktree,

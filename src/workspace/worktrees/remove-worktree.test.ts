@@ -15,6 +15,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { processesIn } from '../../process/table/processes-in.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import { openGit } from '../git/git.ts';
+import { agentGitOf } from '../git/git-folder.ts';
 import { runId, WorktreeFixture } from '../testing/worktree-fixture.ts';
 
 let fixture: WorktreeFixture;
@@ -207,6 +208,19 @@ describe('stays, and says why, when', () => {
     expect(await remove(worktree)).toMatchObject({ outcome: 'kept' });
     expect(await fixture.worktrees.state(worktree)).toMatchObject({ folder: 'foreign', tip: null });
   });
+});
+
+test('the Git folder of its agents goes when work tree and repository are gone, and is a stray if nobody knows it', async () => {
+  const worktree = await fixture.made();
+  await fixture.worktrees.confine(worktree, 'write');
+  const own = agentGitOf(worktree.path);
+  expect(await fixture.worktrees.strays([])).toEqual([worktree.path]);
+  rmSync(fixture.repo.root, { recursive: true });
+  rmSync(worktree.path, { recursive: true });
+  expect(await fixture.worktrees.strays([worktree])).toEqual([]);
+  expect(await fixture.worktrees.strays([])).toEqual([own]);
+  expect(await remove(worktree)).toEqual({ outcome: 'gone', branchIsGone: true });
+  expect(existsSync(own)).toBe(false);
 });
 
 describe('submodules that were checked out in it', () => {

@@ -1,11 +1,11 @@
-import { constants } from 'node:fs';
-import { copyFile, link, lstat, readdir, realpath, rename, rm } from 'node:fs/promises';
+import { lstat, readdir, realpath, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Branches } from '../../core/ports/worktrees.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { BranchMove } from '../../schema/review.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import type { Worktree } from '../../schema/worktree.ts';
+import { linkOrCopy } from '../files/hard-links.ts';
 import { COMMITTER, entryAt, isAncestor, sameContent } from '../git/commits.ts';
 import { type Environment, type Git, GitError, openGit, runWithLockRetry } from '../git/git.ts';
 import { gitOperationInProgress } from '../git/git-folder.ts';
@@ -14,7 +14,10 @@ import { withIndexLock } from '../git/index-lock.ts';
 import { asBytes, type FilePlan, placeFile, planFile, prepareFile } from './branch-file.ts';
 import { prepareAll } from './commit-all.ts';
 
-/** Commits on runs' branches, made by git's plumbing in a scratch index: neither the agent's index nor its folder is used. */
+/**
+ * Creates commits on branches of runs with low-level git commands in a scratch index. Neither the agent's index nor
+ * its folder is used.
+ */
 export function createBranches({ env = process.env }: { env?: Environment } = {}): Branches {
   const at = async <T>(worktree: Worktree, act: (branch: RunBranch) => Promise<T>): Promise<T> => {
     try {
@@ -35,14 +38,14 @@ export function createBranches({ env = process.env }: { env?: Environment } = {}
 }
 
 interface MoveOptions {
-  /** Of the one file that the move changes in index and folder; without it the folder stays as it is. */
+  /** Path of the file that the move changes in index and folder. Without it the folder stays unchanged. */
   path?: string;
-  /** How long another git may hold the index. */
+  /** How long to wait for another git that holds the lock on the index. */
   lockTimeoutMs?: number;
 }
 
 interface IndexSwap {
-  /** Null: the branch stays where it is. */
+  /** Null if the branch stays where it is. */
   move: BranchMove | null;
   /** Changes a copy of the index. */
   build(index: GitIndex): Promise<void>;
@@ -53,23 +56,23 @@ interface IndexSwap {
 
 export interface BranchStatus {
   tip: string;
-  /** Of the tip. */
+  /** Tree of the branch's tip. */
   tree: string;
-  /** The work tree's folder exists and is on this branch. */
+  /** True if the work tree's folder exists and is on this branch. */
   isCheckedOut: boolean;
 }
 
-/** How often the agent's git may change the index while we change a copy of it. */
+/** How often to start over when the agent's git changes the index while Squad changes a copy of it. */
 const SWAP_TRIES = 20;
-/** Short, because the index is locked meanwhile. */
+/** Timeout for the lock of a ref. It is short, because the index is locked meanwhile. */
 const REF_LOCK_TIMEOUT_MS = 1000;
 
-/** The branch of a run, with its work tree, in which an agent may be running. */
+/** The branch of a run, and its work tree, in which an agent may be running. */
 export class RunBranch {
   readonly worktree: Worktree;
   readonly git: Git;
   readonly ref: string;
-  /** False: the folder is gone, or is something else by now, and git runs in the user's own checkout. */
+  /** False if the folder is missing or replaced. Then git runs in the user's own checkout. */
   readonly hasFolder: boolean;
 
   private constructor(worktree: Worktree, git: Git, hasFolder: boolean) {
@@ -86,11 +89,14 @@ export class RunBranch {
     throw new SquadError(
       'WORKTREE_MISSING',
       `Neither the work tree ${worktree.path} nor its repository ${worktree.repository} exists.`,
-      { suggestions: ['If the repository was moved, move it back or `git worktree repair` it.'] },
+      { suggestions: ['If the repository was moved, move it back, or run `git worktree repair` in it.'] },
     );
   }
 
-  /** By one git process. A symbolic ref can only come from an agent: moving it would move another branch. */
+  /**
+   * Reads the status with one git process. A symbolic ref is refused: only an agent can have created it, and moving
+   * it would move another branch.
+   */
   async status(): Promise<BranchStatus> {
     const { branch } = this.worktree;
     const format = '--format=%(objectname)%00%(tree)%00%(HEAD)%00%(symref)';
@@ -110,14 +116,14 @@ export class RunBranch {
 
   tip = async (): Promise<string> => (await this.status()).tip;
 
-  /** The ref that the work tree's HEAD points to, null for a detached HEAD. */
+  /** The ref that the work tree's HEAD points to. Null for a detached HEAD. */
   head = async (): Promise<string | null> =>
     String(await this.git.run(['symbolic-ref', '-q', 'HEAD'], { codes: [1] })).trim() || null;
 
   /**
-   * Moves the branch from one commit to the other, with its index and the file. A move that was killed at any point is
-   * finished by applying it again: until the branch has moved, index and file are only staged changes, and come out the same
-   * the second time; after that the index is right already, and only the file may be missing.
+   * Moves the branch from one commit to another, together with the index and the file. A move that was interrupted at
+   * any point is finished by applying it again. Until the branch has moved, index and file only have staged changes,
+   * and the second attempt gives the same result. After that the index is correct, and only the file may be missing.
    */
   async apply(move: BranchMove, { path, lockTimeoutMs }: MoveOptions): Promise<void> {
     const { tip, isCheckedOut } = await this.status();
@@ -143,10 +149,10 @@ export class RunBranch {
     await this.#swapIndex({ move, build, file, lockTimeoutMs });
   }
 
-  /** Undoes a move if the branch is still where `apply` put it. Later changes of the file stay. */
+  /** Undoes a move if the branch is still at the commit that `apply` moved it to. Later changes of the file stay. */
   async undo(move: BranchMove, { path, lockTimeoutMs }: MoveOptions): Promise<void> {
     const { tip, isCheckedOut } = await this.status();
-    // A move that was killed between index and branch left the branch at `from`, with the new index.
+    // A move that was interrupted between index and branch left the branch at `from`, with the new index.
     const back = tip === move.to ? reversed(move) : null;
     if (!isCheckedOut) return back ? this.#moveRef(back) : undefined;
     if (!back && tip !== move.from) return;
@@ -173,10 +179,11 @@ export class RunBranch {
   }
 
   /**
-   * Replaces the work tree's index by a changed copy, and moves branch and file with it, under git's lock on the index. The
-   * copy is made before, so that the agent's git meets the lock as briefly as possible; if the index changed meanwhile, all of
-   * it starts over. The index comes before the branch: `git commit` reads HEAD before the index, so a commit that sees the new
-   * tip sees the new index. The other way round it would put an old index on the new tip, and revert what we committed.
+   * Replaces the work tree's index by a changed copy, and moves branch and file with it, under git's lock on the
+   * index. The copy is made before the lock, so that the agent's git is blocked only briefly. If the index changed
+   * meanwhile, everything starts over. The index is replaced before the branch moves: `git commit` reads HEAD before
+   * the index, so a commit that sees the new tip also sees the new index. In the other order it would put an old
+   * index on the new tip and revert Squad's commit.
    */
   async #swapIndex({ move, build, file, previous, lockTimeoutMs: timeoutMs }: IndexSwap): Promise<void> {
     const { gitDir, root } = this.git.folder;
@@ -188,7 +195,7 @@ export class RunBranch {
       const install = async () => {
         if (!isSameIndex(await readIndex(path), copied)) return false;
         const backup = `${index.file}.kept`;
-        if (copied) await link(path, backup);
+        if (copied) await linkOrCopy(path, backup);
         const isKept = await previous?.keep();
         await rename(index.file, path);
         try {
@@ -230,7 +237,7 @@ export class RunBranch {
     const [ours, now] = await Promise.all([entryAt(this.git, move.to, path), entryAt(this.git, tip, path)]);
     if (!sameContent(ours, now)) return;
     const plan = await planFile(this, move, path, 'apply');
-    // A file that went after the branch had moved on was removed by the agent.
+    // If the file disappeared after the branch had moved on, the agent removed it.
     if (plan === null || plan === 'changed' || (tip !== move.to && plan.seen.kind === 'none')) return;
     await placeFile(this.worktree.path, plan, null);
   }
@@ -246,7 +253,7 @@ const reversed = ({ from, to }: BranchMove): BranchMove => ({ from: to, to: from
 async function openAt(folder: string, env: Environment): Promise<Git | null> {
   try {
     const git = await openGit(folder, env);
-    // Further up there may be a repository that has nothing to do with it.
+    // A folder further up may have an unrelated repository.
     return git.folder.root === folder ? git : null;
   } catch (error) {
     if (error instanceof GitError) return null;
@@ -254,7 +261,7 @@ async function openAt(folder: string, env: Environment): Promise<Git | null> {
   }
 }
 
-/** An agent can write the file `.git` in its folder: it counts only if it leads to the repository we know. */
+/** An agent can write the `.git` file in its folder, so that file counts only if it leads to the known repository. */
 async function isLinked({ folder }: Git, main: Git | null): Promise<boolean> {
   const [gitDir, common, known] = await Promise.all(
     [folder.gitDir, folder.commonDir, main?.folder.commonDir ?? folder.commonDir].map(path =>
@@ -273,9 +280,9 @@ const gitFailed = ({ branch }: Worktree, cause: GitError): SquadError =>
 const PREVIOUS = 'squad-former-';
 
 /**
- * The index from before a move, with entries that no commit holds: ignored files that were staged, or files only meant to be
- * added (`git add -N`). It is kept next to the index, under the commit moved to, until the move is undone or the second move
- * after it is made.
+ * The index from before a move, if it has entries that no commit contains: ignored files that were staged, or files
+ * only marked to be added (`git add -N`). It is kept next to the index, named after the new commit, until the move is
+ * undone or two later moves are made.
  */
 class PreviousIndex {
   readonly #git: Git;
@@ -294,16 +301,15 @@ class PreviousIndex {
       () => false,
     );
 
-  /** Under the lock on the index. A move that is made again after a death keeps the first. False: nothing was kept. */
+  /**
+   * Call this under the lock on the index. If a move is repeated after a crash, the first copy is kept. False if
+   * nothing was kept.
+   */
   async keep(): Promise<boolean> {
     const index = indexOf(this.#git);
     const isNone = ({ code }: NodeJS.ErrnoException) => code === 'EEXIST' || code === 'ENOENT';
     try {
-      await link(index, this.#file).catch(error => {
-        if (isNone(error)) throw error;
-        // Not every file system has links.
-        return copyFile(index, this.#file, constants.COPYFILE_EXCL);
-      });
+      await linkOrCopy(index, this.#file);
       return true;
     } catch (error) {
       if (isNone(error as NodeJS.ErrnoException)) return false;
@@ -311,7 +317,7 @@ class PreviousIndex {
     }
   }
 
-  /** Turns a copy of the present index into this one. Changes that were staged since the move stay. */
+  /** Turns a copy of the current index into this earlier one. Changes that were staged since the move stay. */
   async restore(index: GitIndex): Promise<void> {
     const since = await index.changesFrom(this.#move.to);
     await index.copy(this.#file, this.#move.from);
@@ -320,7 +326,7 @@ class PreviousIndex {
 
   drop = (): Promise<void> => rm(this.#file, { force: true });
 
-  /** Only the last two moves can still be undone, one after the other. */
+  /** Only the last two moves can still be undone, so older copies are deleted. */
   async dropOlder(): Promise<void> {
     const { gitDir } = this.#git.folder;
     const stay = [this.#move.to, this.#move.from].map(commit => `${PREVIOUS}${commit}`);

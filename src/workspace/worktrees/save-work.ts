@@ -14,10 +14,10 @@ import { readStatusUnder, type Status, type StatusEntry } from '../git/git-statu
 import { copiedPaths, keptIgnoreRules, readyFile, setUpFile } from './worktree-place.ts';
 
 const SAVE_TIMEOUT_MS = 300_000;
-/** For reads that change nothing and that somebody waits for. */
+/** Timeout for reads that change nothing and that somebody waits for. */
 const READ_TIMEOUT_MS = 60_000;
 
-/** Uncommitted work of the agent, without untouched files of the set-up. */
+/** Uncommitted work of the agent, without unchanged files of the set-up. */
 export const readUnsaved = (git: Git): Promise<Status> =>
   withHonestIndex(git, index => unsavedBy(git, index, READ_TIMEOUT_MS));
 
@@ -35,7 +35,7 @@ async function unsavedBy(git: Git, { file }: GitIndex, limitMs: number): Promise
   return { ...status, entries: status.entries.filter((_, at) => isWork[at]) };
 }
 
-/** When the work tree was ready for its agent, set-up included. */
+/** When the work tree was ready for its agent, including its set-up. */
 export async function readyTime(gitDir: string): Promise<number> {
   const times = [readyFile(gitDir), setUpFile(gitDir)].map(async mark => {
     const found = await lstat(mark).catch(() => null);
@@ -44,13 +44,13 @@ export async function readyTime(gitDir: string): Promise<number> {
   return Math.max(...(await Promise.all(times)));
 }
 
-/** A merge or the like: what is not committed may be half of it. */
+/** Describes a git operation in progress, such as a merge. Uncommitted files may then be half of its result. */
 export function describeOperation(git: Git): string | null {
   const operation = gitOperationInProgress(git);
   return operation && `${operation} is under way in it: finish or abort that there, then try again`;
 }
 
-/** A repository in the work tree has commits that are nowhere else, so it cannot be saved along. */
+/** Describes a repository inside the work tree. It has commits that exist nowhere else, so it cannot be saved. */
 export function describeUntrackedRepository({ entries }: Status): string | null {
   const nested = entries.find(({ path, isUntracked }) => isUntracked && path.endsWith('/'));
   return nested ? describeNested(nested.path) : null;
@@ -59,11 +59,11 @@ export function describeUntrackedRepository({ entries }: Status): string | null 
 export const describeNested = (path: string): string =>
   `it contains another repository, ${pathText(path)}: move that elsewhere or delete it, then try again`;
 
-/** More than this is not copied into the `.git` of a repository unless the user says so. */
+/** Maximum amount that is copied into the `.git` of a repository without asking the user. */
 const MAX_COPIED_BYTES = 256 * 1024 ** 2;
 const MAX_NAMED = 3;
 
-/** Null: the uncommitted files are small enough to be saved without asking. */
+/** Null if the uncommitted files are small enough to be saved without asking. */
 export async function describeLargeFiles(
   git: Git,
   path: string,
@@ -81,22 +81,23 @@ export async function describeLargeFiles(
   return `its files that are not committed take ${formatBytes(bytes)} (${named}${more}), which would be copied into the repository's .git: delete or move what is not needed, or have all of it copied with \`squad worktrees prune ${shellWord(basename(path))} --save-large\``;
 }
 
-/** Work that was put under a ref, and the state of the folder at that moment. */
+/** Work that was saved under a ref, and the state of the folder at that moment. */
 export interface Saved {
   ref: string | null;
-  /** At `ref`, if that holds uncommitted work. */
+  /** The commit with uncommitted work, if `ref` contains any. */
   commit: string | null;
   seen: string;
 }
 
 export interface SaveOptions {
-  /** Also if it is so much that the user has to decide. */
+  /** If true, also saves amounts that are so large that the user has to decide. */
   saveLarge: boolean;
 }
 
 /**
- * Puts uncommitted work and unreferenced commits under a ref, without touching folder, index or branch; `ref` is null when
- * there is nothing to save. `last` is the result of the call before: it is returned when nothing has changed since.
+ * Saves uncommitted work and unreferenced commits under a ref, without touching folder, index or branch. `ref` is
+ * null when there is nothing to save. `last` is the result of the previous call, which is returned if nothing has
+ * changed since.
  */
 export const saveWork = (
   git: Git,
@@ -135,13 +136,14 @@ async function keepCommit(git: Git, path: string, commit: string, last?: Saved):
 }
 
 /**
- * Commits the folder's files; `index` is a copy of the real one and holds them afterwards. If the index had a file in a version
- * that neither HEAD nor the folder has, a second parent holds the index.
+ * Commits the folder's files. `index` is a copy of the real index and contains the files afterwards. If the real
+ * index had a version of a file that neither HEAD nor the folder has, a second parent contains the index.
  */
 async function commitWork(index: GitIndex, { head, entries }: Status, branch: string): Promise<string> {
   const parents = head === null ? [] : [head];
   const before = head === null ? null : await index.changesFrom(head);
-  // There is no tree of an index with conflicts; what is in conflict comes from commits.
+  // An index with conflicts cannot be written as a tree. The conflicting versions come from commits, so nothing is
+  // lost.
   const staged = before?.length === 0 ? null : await index.writeTree().catch(() => null);
   await addFiles(index, entries);
   const tree = await index.writeTree();
@@ -151,12 +153,15 @@ async function commitWork(index: GitIndex, { head, entries }: Status, branch: st
   return commitTree(index.git, tree, parents, `Work that was not committed in ${branch}`);
 }
 
-/** Not by `git add`, which runs git in submodules, with their own configuration. Throws GitError when git leaves a file out. */
+/**
+ * Does not use `git add`, which runs git in submodules with their own configuration. Throws GitError when git leaves
+ * a file out.
+ */
 async function addFiles(index: GitIndex, entries: readonly StatusEntry[]): Promise<void> {
   const how = ['--add', '--remove', '--replace', '--ignore-skip-worktree-entries', '-z', '--stdin'];
   const list = joinPaths(entries.map(({ path }) => path));
   await index.run(['update-index', ...how], list, SAVE_TIMEOUT_MS);
-  // Git skips some names without failing: those that mean its own folder on another system.
+  // Git silently skips some names: those that mean its own folder on another system.
   const [names, changed] = [await index.paths(), await index.changedPaths()];
   const isLeftOut = await eachOf(entries, async ({ path }) => {
     if (changed.has(path)) return true;
@@ -179,14 +184,17 @@ const MAX_SAVED = 1000;
 const REFERENCED = ['--branches', '--tags', '--remotes', '--glob=refs/squad'];
 const OID = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 
-/** Puts commits that only the work tree itself refers to (by HEAD, its own refs and their logs) under a ref. Null: there are none. */
+/**
+ * Puts a ref on commits that are reachable only from this work tree: from its HEAD, its own refs, or their logs.
+ * Returns null if there are no such commits.
+ */
 export const saveUnreferencedCommits = async (
   git: Git,
   path: string,
   gitDir: string,
 ): Promise<string | null> => saveCommits(git, path, await mentionedIn(gitDir));
 
-/** Puts those of the commits under a ref that no ref has. Null: there are none. */
+/** Saves those of the commits under a ref that no other ref contains. Null if there are none. */
 export async function saveCommits(git: Git, path: string, oids: string[]): Promise<string | null> {
   const commits = await existingCommits(git, oids);
   if (commits.length === 0) return null;
@@ -201,7 +209,7 @@ export async function saveCommits(git: Git, path: string, oids: string[]): Promi
   const tips = loose.flatMap(([commit]) => (parents.has(commit!) ? [] : [commit!]));
   const [tip] = tips;
   if (tip === undefined) return null;
-  // One commit with all of them as parents: so one ref is enough.
+  // A commit with all these commits as parents, so that one ref is enough.
   const kept =
     tips.length === 1
       ? tip
@@ -209,21 +217,21 @@ export async function saveCommits(git: Git, path: string, oids: string[]): Promi
   return createBackupRef(git, path, kept);
 }
 
-/** Names it after the work tree, with a number where that name is taken. */
+/** Names the ref after the work tree, with a number if that name is taken. */
 async function createBackupRef(git: Git, path: string, commit: string): Promise<string> {
   const name = savedRefOf({ path });
   const taken = await readRefs(git, 'refs/squad/saved');
   for (let n = 1; n < MAX_SAVED; n++) {
     const ref = n === 1 ? name : `${name}-${n}`;
     if (taken.has(ref)) continue;
-    // Zeros: fails if somebody has created this ref meanwhile.
+    // The zeros make the command fail if somebody has created this ref meanwhile.
     await runWithLockRetry(git, ['update-ref', ref, commit, '0'.repeat(commit.length)]);
     return ref;
   }
   throw new GitError(`there are ${MAX_SAVED} refs ${name} already`);
 }
 
-/** Object ids in the git folder of one work tree. Commits in FETCH_HEAD are on a remote too. */
+/** Object ids in the git folder of one work tree. FETCH_HEAD is left out, because its commits are also on a remote. */
 async function mentionedIn(gitDir: string): Promise<string[]> {
   const names = await readdir(gitDir).catch(() => []);
   const own = names.filter(name => /^[A-Z_]+$/.test(name) && name !== 'FETCH_HEAD');
@@ -244,7 +252,7 @@ async function filesIn(folder: string): Promise<string[]> {
   return entries.flatMap(entry => (entry.isFile() ? [join(entry.parentPath, entry.name)] : []));
 }
 
-/** A log may mention commits that git has since deleted. */
+/** Keeps only commits that exist, because a log may mention commits that git has deleted. */
 async function existingCommits(git: Git, oids: string[]): Promise<string[]> {
   if (oids.length === 0) return [];
   const input = Buffer.from(oids.map(oid => `${oid}^{commit}\n`).join(''));

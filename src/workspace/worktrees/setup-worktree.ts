@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { copyFile, lstat, lutimes, mkdir, readdir, readlink, symlink, utimes } from 'node:fs/promises';
 import { dirname, isAbsolute, join, normalize, sep } from 'node:path';
+import type { Command } from '../../core/ports/turns.ts';
 import type { WorktreeSetup } from '../../core/ports/worktrees.ts';
 import { endLogged, endOfLog, type LoggedEnd, runLogged } from '../../process/programs/run-logged.ts';
 import type { ProcessTable } from '../../process/table/process-table.ts';
@@ -14,7 +15,7 @@ import { readStatus } from '../git/git-status.ts';
 import { copiedFile } from './worktree-place.ts';
 
 interface CopyOptions {
-  /** Relative to both folders. */
+  /** Paths relative to both folders. */
   paths: readonly string[];
   source: string;
   target: string;
@@ -24,8 +25,8 @@ interface CopyOptions {
 const AT_ONCE = 16;
 
 /**
- * Copies files and folders, links as links, where nothing is yet: files of the commit stay. Skips paths that do not exist. Error
- * messages begin with the path. Returns how many paths it copied.
+ * Copies files and folders to free paths, so that files of the commit stay. Links are copied as links. Missing paths
+ * are skipped. Error messages begin with the path. Returns the number of copied paths.
  */
 async function copyInto({ paths, source, target, signal }: CopyOptions): Promise<number> {
   let count = 0;
@@ -52,7 +53,7 @@ function checkedPath(given: string): string {
   return path;
 }
 
-/** One folder at a time: one that is a link in the work tree may lead anywhere. */
+/** Creates one folder at a time, because a folder that is a link in the work tree may lead anywhere. */
 async function makeFolders(target: string, way: string, given: string): Promise<void> {
   let folder = target;
   await mkdir(folder, { recursive: true });
@@ -94,7 +95,7 @@ const SETUP_TIMEOUT_MS = 600_000;
 const TAIL_BYTES = 4096;
 const TAIL_LINES = 8;
 
-/** Copies files and runs the set-up command, and records the files that git would take for the agent's work. */
+/** Copies files, runs the set-up command, and records the resulting files that git would count as the agent's work. */
 export async function setUp(
   worktree: Worktree,
   setup: WorktreeSetup,
@@ -118,7 +119,7 @@ async function copy({ workspace }: Worktree, setup: WorktreeSetup, signal?: Abor
     return await copyInto({ paths, source, target: workspace, signal });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    // Errors of the system, such as a full disk, have a code.
+    // System errors, such as a full disk, have a code.
     if (code !== undefined) throw error;
     throw new SquadError('SETUP_FAILED', `The work tree could not be set up: ${message}.`, {
       suggestions: ['Fix `worktree.copy` in .squad/squad.json.'],
@@ -133,13 +134,12 @@ async function command(
   table: ProcessTable,
   signal?: AbortSignal,
 ): Promise<void> {
-  const { env, logFile, setupTimeoutMs: limitMs = SETUP_TIMEOUT_MS } = setup;
-  const argv = setup.setup as [string, ...string[]];
+  const { logFile, setupTimeoutMs: limitMs = SETUP_TIMEOUT_MS } = setup;
+  const [program, ...args] = setup.setup as [string, ...string[]];
   const end = await runLogged({
     table,
-    argv,
+    ...(await confined(setup, [program, ...args])),
     cwd: workspace,
-    env,
     tag: tagOf(path),
     logFile,
     limitMs,
@@ -150,13 +150,32 @@ async function command(
   const output = log.trimEnd().split('\n').slice(-TAIL_LINES).join('\n');
   throw new SquadError(
     'SETUP_FAILED',
-    `The set-up command ${argv[0]} ${describeEnd(end, limitMs)} (full output: ${logFile})${output && `:\n${output}`}`,
+    `The set-up command ${program} ${describeEnd(end, limitMs)} (full output: ${logFile})${output && `:\n${output}`}`,
     {
       suggestions: [
         'The command is `worktree.setup` in .squad/squad.json; it runs in a fresh work tree, without a shell.',
+        ...(setup.confine
+          ? ['It runs in the sandbox of the run, with the files and hosts of its agent.']
+          : []),
       ],
     },
   );
+}
+
+async function confined(
+  { env, confine }: WorktreeSetup,
+  argv: [string, ...string[]],
+): Promise<Pick<Command, 'argv' | 'env'>> {
+  if (!confine) return { argv, env };
+  return confine({ argv, env, stdin: null }).catch(error => {
+    // System errors, such as a full disk, have a code.
+    if (error.code !== undefined) throw error;
+    throw new SquadError(
+      'SETUP_FAILED',
+      `The set-up command ${argv[0]} cannot be started in the sandbox of the run: ${error.message}.`,
+      { suggestions: ['`squad doctor` says whether sandboxes work here.'], cause: error },
+    );
+  });
 }
 
 function describeEnd({ code, killedBy, cut }: LoggedEnd, limitMs: number): string {
@@ -166,6 +185,6 @@ function describeEnd({ code, killedBy, cut }: LoggedEnd, limitMs: number): strin
   return code === null ? `was ended by ${killedBy}` : `failed with exit code ${code}`;
 }
 
-/** Follows from the path alone, so that any later hub finds processes left behind. */
+/** Mark of the set-up's processes. It depends only on the path, so that any later hub finds them. */
 const tagOf = (path: string): string =>
   `worktree.${createHash('sha256').update(path).digest('hex').slice(0, 20)}`;

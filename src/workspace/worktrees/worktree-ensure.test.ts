@@ -11,9 +11,10 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Worktree } from '../../schema/worktree.ts';
+import { privateGit } from '../git/private-git.ts';
 import { runId, WorktreeFixture } from '../testing/worktree-fixture.ts';
 import { createWorktrees } from './worktrees.ts';
 
@@ -157,6 +158,18 @@ test('made anew by hand: whatever is in it stays', async () => {
     savedRef: saved,
   });
   expect(repo.git('show', `${saved}:theirs.txt`)).toBe('theirs');
+});
+
+test('a hub that died before it had repaired what its git made makes it anew', async () => {
+  const worktree = await fixture.made();
+  const gitDir = gitDirOf(worktree);
+  for (const name of readdirSync(gitDir)) if (name.startsWith('squad-')) rmSync(join(gitDir, name));
+  const commonDir = dirname(dirname(gitDir));
+  const place = await privateGit({ root: worktree.path, gitDir, commonDir }, async () => []);
+  writeFileSync(join(worktree.path, '.git'), `gitdir: ${place}/worktrees/${basename(gitDir)}\n`);
+  expect(await fixture.worktrees.ensure(worktree, null)).toEqual({ made: true });
+  expect(gitDirOf(worktree)).toBe(gitDir);
+  expect(branchAt(worktree)).toBe(worktree.branch);
 });
 
 describe('git was cut off in it, and somebody has been there since', () => {

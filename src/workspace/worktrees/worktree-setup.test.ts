@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -17,6 +17,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { WorktreeSetup } from '../../core/ports/worktrees.ts';
 import { isAlive } from '../../process/testing/turn-fixture.ts';
 import type { Worktree } from '../../schema/worktree.ts';
+import { agentGitOf } from '../git/git-folder.ts';
+import { bubblewrap } from '../testing/sandboxed-git.ts';
 import { runId, WorktreeFixture } from '../testing/worktree-fixture.ts';
 
 let fixture: WorktreeFixture;
@@ -207,5 +209,84 @@ describe('the set-up command', () => {
     expect(isAlive(Number(readFileSync(pidFile, 'utf8')))).toBe(true);
     expect(await fixture.worktrees.ensure(worktree, null)).toEqual({ made: true });
     expect(isAlive(Number(readFileSync(pidFile, 'utf8')))).toBe(false);
+  });
+});
+
+describe('the set-up command of a sandboxed run', { tags: ['leaving-the-sandbox'] }, () => {
+  async function setUpInside(worktree: Worktree, more: Partial<WorktreeSetup>, signal?: AbortSignal) {
+    const confine: WorktreeSetup['confine'] = async command => {
+      const mounts = await fixture.worktrees.confine(worktree, 'set-up');
+      return { ...command, argv: ['bwrap', ...bubblewrap(mounts, worktree.path, command.argv)] };
+    };
+    await fixture.worktrees.ensure(worktree, fixture.setup({ confine, ...more }), signal);
+  }
+  const isRunning = (mark: string) =>
+    execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' }).includes(mark);
+  /** Deaf to TERM and in another session. Its pid is of no use outside, so it is known by its arguments. */
+  const hiding = (mark: string) => [
+    ...[
+      'sh',
+      '-c',
+      `setsid sh -c 'trap "" TERM; touch started; while :; do sleep 1; done' ${mark} & sleep 1000`,
+    ],
+  ];
+
+  test('has the work tree and its git, and nothing else', async () => {
+    const { worktree } = await fixture.plan();
+    const { root } = fixture.repo;
+    fixture.repo.write('.env', 'SECRET=1');
+    const script = `echo "$1" > made.txt; git log -1 --format=%s >> made.txt; cat "${root}/.env" >> made.txt
+      git config core.pager evil; git commit -q --allow-empty -m "By the set-up"`;
+    await setUpInside(worktree, { setup: ['sh', '-c', script, 'sh', 'a $b'] });
+    expect(readFileSync(join(worktree.path, 'made.txt'), 'utf8')).toBe('a $b\nFirst\n');
+    expect(copied(worktree)).toEqual(['made.txt']);
+    expect(fixture.repo.git('log', '-1', '--format=%s', worktree.branch)).toBe('By the set-up\n');
+    expect(fixture.repo.git('config', '--list')).not.toContain('evil');
+    expect(await fixture.worktrees.ensure(worktree, null)).toEqual({ made: false });
+    await fixture.worktrees.confine(worktree, 'write');
+  });
+
+  test('that fails leaves nothing behind, and can be tried again', async () => {
+    const { worktree } = await fixture.plan();
+    const before = fixture.repo.git('for-each-ref');
+    const failing = setUpInside(worktree, {
+      setup: ['sh', '-c', 'git commit -q --allow-empty -m X; exit 3'],
+    });
+    await expect(failing).rejects.toMatchObject({ code: 'SETUP_FAILED' });
+    expect(existsSync(worktree.path)).toBe(false);
+    expect(existsSync(agentGitOf(worktree.path))).toBe(false);
+    expect(fixture.repo.git('for-each-ref')).toBe(before);
+    await setUpInside(worktree, { setup: ['true'] });
+  });
+
+  test('is not run outside if there is no sandbox', async () => {
+    const made = join(fixture.repo.folder, 'made');
+    const ensuring = setUp({
+      setup: ['touch', made],
+      confine: async () => {
+        throw new Error('bubblewrap (bwrap) was not found in PATH');
+      },
+    });
+    await expect(ensuring).rejects.toMatchObject({
+      code: 'SETUP_FAILED',
+      message: expect.stringContaining('bubblewrap (bwrap) was not found'),
+    });
+    expect(existsSync(made)).toBe(false);
+  });
+
+  test('is ended with all it started when nobody waits for it any more, or it takes too long', async () => {
+    const { worktree } = await fixture.plan();
+    const giveUp = new AbortController();
+    const [cancelled, slow] = [`cancelled-${process.pid}`, `slow-${process.pid}`];
+    const ensuring = setUpInside(worktree, { setup: hiding(cancelled) }, giveUp.signal);
+    await expect.poll(() => existsSync(join(worktree.path, 'started'))).toBe(true);
+    expect(isRunning(cancelled)).toBe(true);
+    giveUp.abort();
+    await expect(ensuring).rejects.toMatchObject({ code: 'SETUP_FAILED' });
+    expect(isRunning(cancelled)).toBe(false);
+    await expect(setUpInside(worktree, { setup: hiding(slow), setupTimeoutMs: 4000 })).rejects.toMatchObject({
+      message: expect.stringContaining('timed out after 4 s'),
+    });
+    expect(isRunning(slow)).toBe(false);
   });
 });

@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs';
 import { lstat, readdir, realpath, rmdir } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
 import type {
   Removal,
@@ -53,7 +54,10 @@ import {
   repositoryPaths,
 } from './worktree-place.ts';
 
-/** Saves work, then renames the folder away, then lets git forget it. In doubt the work tree stays. */
+/**
+ * Removes a work tree: saves its work, renames the folder, then removes git's record. If anything is uncertain, the
+ * work tree stays.
+ */
 export async function removeWorktree(
   worktree: Worktree,
   tools: WorktreeTools,
@@ -102,12 +106,13 @@ async function takeAway(
   await refuseIfLocked(place.gitDir, path);
   await refuseIfOccupied(path);
   const saved = await saveBefore(worktree, place, tools.env, how);
-  // Its own folder is about to go.
+  // The main repository is used, because the work tree's own folder is about to be deleted.
   const git =
     repository.git.folder.root === path ? await openGit(repository.commonDir, tools.env) : repository.git;
   await refuseIfOccupied(path);
   const savedRef = await moveAway(worktree, saved, tools.env, how);
-  // From here on it is gone, whatever happens; git's record of it does no harm and goes the next time.
+  // From here on the work tree counts as removed, whatever fails. Git's record of it does no harm and is deleted next
+  // time.
   await dropRecord(git, repository.commonDir, path).catch(() => {});
   await new AgentGit(path).remove().catch(() => {});
   return { savedRef, wasThere: true };
@@ -119,7 +124,7 @@ async function refuseIfLocked(gitDir: string, path: string): Promise<void> {
 }
 
 async function refuseIfOccupied(path: string): Promise<void> {
-  // Let requests for its changes finish.
+  // Waits until requests for the changes of this work tree are finished.
   await ownProgramsOver(path);
   const [first, ...more] = strangersIn(path) ?? [];
   if (!first) return;
@@ -127,26 +132,30 @@ async function refuseIfOccupied(path: string): Promise<void> {
   throw new Kept(`a process is running in it: ${first.command} (${first.pid})${others}`);
 }
 
-/** Deletes a branch without commits of its own, unless somebody has it checked out. */
+/** Deletes a branch that has no commits of its own, unless somebody has it checked out. */
 async function dropBranch(git: Git, { branch, base }: Worktree): Promise<boolean> {
   const tip = await branchTip(git, branch);
   if (tip === null) return true;
   if (!(await isAncestor(git, tip, base))) return false;
   return git.run(['branch', '-D', '--quiet', branch]).then(
     () => true,
-    () => false, // checked out somewhere else
+    () => false, // the branch is checked out somewhere else
   );
 }
 
 async function withoutRepository({ path, repository }: Worktree): Promise<Removal> {
   const place = await inspectPlace(path, null);
-  if (place.kind === 'missing') return { outcome: 'gone', branchIsGone: true };
+  if (place.kind === 'missing') {
+    // The agents' objects are useless without those of the repository.
+    await new AgentGit(path).remove();
+    return { outcome: 'gone', branchIsGone: true };
+  }
   throw new Kept(`its repository ${repository} is gone, so its content is unknown`);
 }
 
 const BLOCK = 512;
 
-/** Size of a folder on the disk. Links are not followed. */
+/** Size of a folder on disk. Links are not followed. */
 export async function folderSize(path: string): Promise<number> {
   const found = await lstat(path).catch(() => null);
   let bytes = (found?.blocks ?? 0) * BLOCK;
@@ -172,7 +181,7 @@ export async function inspectRemains(worktree: Worktree, env: Environment): Prom
   };
 }
 
-/** Creates the branch again at a commit, if that still exists. Throws GIT_FAILED if the branch exists. */
+/** Creates the branch again at a commit, if the commit still exists. Throws GIT_FAILED if the branch exists. */
 export async function restoreBranch(
   worktree: Worktree,
   commit: string,
@@ -202,7 +211,7 @@ export async function restoreBranch(
 
 type BranchState = Pick<WorktreeState, 'tip' | 'ahead' | 'isMerged'>;
 
-/** Reads each part by itself, so that an error in one does not hide the others. */
+/** Reads each part separately, so that an error in one does not hide the others. */
 export async function worktreeState(worktree: Worktree, env: Environment): Promise<WorktreeState> {
   const errors: string[] = [];
   const orElse = <T>(work: Promise<T>, fallback: T): Promise<T> =>
@@ -233,7 +242,7 @@ export async function worktreeState(worktree: Worktree, env: Environment): Promi
   };
 }
 
-/** An unfinished work tree counts as missing: it is made again when it is needed. */
+/** An unfinished work tree counts as missing, because it is created again when needed. */
 function folderState({ kind }: Place): WorktreeState['folder'] {
   if (kind === 'foreign') return 'foreign';
   return kind === 'ready' ? 'there' : 'missing';
@@ -252,7 +261,7 @@ async function branchState(worktree: Worktree, repository: Repository | null): P
   return { tip, ahead: Number(String(count)), isMerged };
 }
 
-/** Counts uncommitted files, and says why they keep the work tree from being removed. */
+/** Counts uncommitted files, and describes why they keep the work tree from being removed. */
 async function uncommittedIn(
   { path, workspace }: Worktree,
   env: Environment,
@@ -265,7 +274,7 @@ async function uncommittedIn(
 }
 
 export interface WorktreesOptions {
-  /** Holds the work trees of all repositories. */
+  /** Folder that contains the work trees of all repositories. */
   folder: string;
   env?: Environment;
   processes?: ProcessTable;
@@ -297,9 +306,14 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
       const ours = new Set(known.map(({ path }) => path));
       const real = await resolveExistingPart(folder);
       const found: string[] = [];
+      // A Git folder of agents without a work tree can be removed.
+      const isAlone = (path: string) => {
+        if (!isAgentGit(basename(path))) return !ours.has(path);
+        return !ours.has(agentTreeOf(path)) && !existsSync(agentTreeOf(path));
+      };
       for (const repository of await namesIn(real))
         for (const name of await namesIn(join(real, repository)))
-          if (!isTrash(name) && !isAgentGit(name) && !ours.has(join(real, repository, name)))
+          if (!isTrash(name) && isAlone(join(real, repository, name)))
             found.push(join(real, repository, name));
       return found;
     },
@@ -307,8 +321,8 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
 }
 
 /**
- * Brings commits of sandboxed agents into a repository that is about to be read: those of the work tree, or of all work trees
- * if it is the user's own checkout. A failure counts only for the work tree itself.
+ * Brings commits of sandboxed agents into a repository that is about to be read: commits of the work tree, or of all
+ * work trees if it is the user's own checkout. An error matters only for the work tree itself.
  */
 async function collectAround(
   { root, commonDir }: GitFolder,

@@ -106,7 +106,7 @@ describe('what a run used, of an engine that counts from the beginning of the ch
     await until('the hub is gone', () => !isAlive(hub));
     await squad.hubPid();
     squad.write('go', '');
-    const ended = await callTool(client, 'get_result', { spawn_id: run.spawn_id, wait_seconds: 20 });
+    const ended = await callTool(client, 'get_result', { spawn_id: run.spawn_id, wait_seconds: 90 });
     expect(ended).toMatchObject({ status: 'completed', tokens: null, usage_source: 'none' });
   });
 });
@@ -124,7 +124,7 @@ test('a chat that was asked for is kept from others, also when the engine says i
   for (const chatId of [asked, said])
     expect(await spawn(20, said, { chatId })).toMatchObject({ isError: true, error: { code: 'CHAT_BUSY' } });
   squad.write('go', '');
-  const ended = await callTool(client, 'get_result', { spawn_id: run.spawn_id, wait_seconds: 20 });
+  const ended = await callTool(client, 'get_result', { spawn_id: run.spawn_id, wait_seconds: 90 });
   expect(ended).toMatchObject({ status: 'completed', chat_id: said });
   // Both are free again, and a reply resumes the chat that was named last.
   expect(await spawn(30, said, { chatId: said })).toMatchObject({ tokens: { input: 10 } });

@@ -71,7 +71,7 @@ until [ -e ${squad.workspace}/looked ]; do sleep 0.05; done; touch ${squad.works
       storedEvents(squad).some(({ type, run_id }) => type === 'run.budget' && run_id === spawn_id),
     );
     squad.write('looked', '');
-    const result = await strictCall(client, 'get_result', { spawn_id, wait_seconds: 20 });
+    const result = await strictCall(client, 'get_result', { spawn_id, wait_seconds: 90 });
     expect(result).toMatchObject({ status: 'completed', result: 'ok', cost_usd: 0.6 });
     expect(existsSync(join(squad.workspace, 'left'))).toBe(true);
   });

@@ -124,7 +124,7 @@ test('what another run did in the repository meanwhile verifies nobody else, als
   const idle = await start('right', 'await ../go', 'report I changed everything.');
   await until('it is running', async () => (await show(idle)).run.status === 'running');
   const busy = await start('left', 'run echo x > by-left.txt', 'report I wrote.');
-  const busyEnd = await strictCall(client, 'get_result', { spawn_id: busy, wait_seconds: 30 });
+  const busyEnd = await strictCall(client, 'get_result', { spawn_id: busy, wait_seconds: 90 });
   process.kill(await squad.hubPid(), 'SIGKILL');
   squad.write('go', '');
   const idleEnd = await until('it is over', async () => {

@@ -85,7 +85,7 @@ describe.each([{ modern: false }, { modern: true }])(
       expect(agents).toEqual([expect.objectContaining({ role_id: 'coder', status: 'running' })]);
       writeFileSync(go(), '');
       expect(
-        await callTool(client, 'get_result', { spawn_id: agents[0]!.spawn_id, wait_seconds: 30 }),
+        await callTool(client, 'get_result', { spawn_id: agents[0]!.spawn_id, wait_seconds: 90 }),
       ).toMatchObject({ status: 'completed', result: 'well done' });
     });
   },

@@ -266,7 +266,7 @@ describe('an agent whose role grants spawn', () => {
     );
     const grandchild = /run_[0-9a-z]{10}/.exec(members[0]!.rawStdout)![0];
     expect((await shown(grandchild)).run).toMatchObject({ depth: 2, parentId: members[0]!.memberId });
-    const seen = await callTool(client, 'get_result', { spawn_id: grandchild, wait_seconds: 20 });
+    const seen = await callTool(client, 'get_result', { spawn_id: grandchild, wait_seconds: 90 });
     expect(seen).toMatchObject({ spawn_id: grandchild, status: 'completed' });
     await client.close();
     await agent.end();

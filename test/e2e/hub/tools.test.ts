@@ -216,7 +216,7 @@ describe.each([
       );
       return agents.find(({ status }) => status === 'running')?.spawn_id;
     });
-    const waiting = strictCall(client, 'get_result', { spawn_id: id, wait_seconds: 25 });
+    const waiting = strictCall(client, 'get_result', { spawn_id: id, wait_seconds: 90 });
     squad.write(`sub/go-${era}`, '');
     expect(await waiting).toMatchObject({ status: 'completed', result: 'went' });
     expect(await starting).toMatchObject({ status: 'completed' });

@@ -36,7 +36,7 @@ describe('the tools a client is offered', () => {
     {
       how: 'the environment',
       start: { env: { SQUAD_TOOLSETS: ' team , core' } },
-      tools: [...CORE, 'squad_status', 'squad_decision_search', 'squad_decision_record'],
+      tools: [...CORE, 'squad_status', 'squad_decision_search', 'squad_decision_record', 'send_message'],
     },
     {
       how: 'the argument rather than the environment',

@@ -100,7 +100,7 @@ test('a run that is stopped gives what it had said, not the lines its engine pri
         return status === 'running' && (lines.length === 1 || String(activity).includes('half-way'));
       });
       await strictCall(client, 'cancel_run', { spawn_id });
-      return strictCall(client, 'get_result', { spawn_id, wait_seconds: 20 });
+      return strictCall(client, 'get_result', { spawn_id, wait_seconds: 90 });
     }),
   );
   expect(silent).toMatchObject({ status: 'cancelled', result: '', evidence: { verdict: 'empty' } });

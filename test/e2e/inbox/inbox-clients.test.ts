@@ -81,7 +81,7 @@ describe.each([true, false])('a client that shows forms (modern: %s)', modern =>
     const waiting = await spawn(client, 'ask Well?');
     expect(waiting).toMatchObject({ status: 'running', asks: [{ question: 'Well?' }] });
     const { item, spawn_id } = waiting.asks![0] as { item: string; spawn_id: string };
-    const ended = callTool<Result>(client, 'get_result', { spawn_id, wait_seconds: 30 });
+    const ended = callTool<Result>(client, 'get_result', { spawn_id, wait_seconds: 90 });
     await squad.run(['answer', item, 'well']);
     expect(await ended).toMatchObject({ status: 'completed', result: 'The answer is: well' });
     expect(shown).toBe(1);
@@ -90,7 +90,7 @@ describe.each([true, false])('a client that shows forms (modern: %s)', modern =>
   test('is asked by get_result as well', async () => {
     const client = await attended(modern, () => ({ action: 'accept', content: { answer: 'now' } }));
     const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', script('ask When?')]);
-    const ended = await callTool<Result>(client, 'get_result', { spawn_id: runIds[0], wait_seconds: 30 });
+    const ended = await callTool<Result>(client, 'get_result', { spawn_id: runIds[0], wait_seconds: 90 });
     expect(ended).toMatchObject({ status: 'completed', result: 'The answer is: now' });
   });
 

@@ -48,7 +48,7 @@ async function answerIsHeard({ id, runId }: ShownItem): Promise<void> {
   const client = await squad.client();
   const ended = await callTool<{ status: string; result: string }>(client, 'get_result', {
     spawn_id: runId,
-    wait_seconds: 30,
+    wait_seconds: 90,
   });
   expect(ended).toMatchObject({ status: 'completed' });
   expect(ended.result).toContain('The answer is: no');

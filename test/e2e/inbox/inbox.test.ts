@@ -60,7 +60,7 @@ const asked = (runId: string, question?: string) =>
   );
 const settled = async (id: string) => (await listed('all')).find(item => item.id === id)!;
 const resultOf = (runId: string) =>
-  callTool<{ status: string; result: string }>(client, 'get_result', { spawn_id: runId, wait_seconds: 30 });
+  callTool<{ status: string; result: string }>(client, 'get_result', { spawn_id: runId, wait_seconds: 90 });
 
 /** Whoever asks meanwhile waits no longer than so. */
 async function soon<T>(minutes: number, act: () => Promise<T>): Promise<T> {

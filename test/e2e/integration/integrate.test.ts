@@ -183,6 +183,8 @@ test('agents may neither plan nor merge', async () => {
     ...[
       'run',
       '-d',
+      // Inside a sandbox the command reaches no hub that could refuse it.
+      ...['--sandbox', 'off'],
       'coder',
       `Write.${script('write late.txt', '| late', `try ${command} integrate --yes`, `try ${command} overlap`)}`,
     ],

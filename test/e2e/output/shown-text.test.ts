@@ -29,6 +29,10 @@ let untrusted: string;
 
 beforeAll(async () => {
   await squad.prepare();
+  // A pager would wait for a key.
+  squad.env.GIT_PAGER = '';
+  // Agents read a file of the test.
+  await squad.set('sandbox.default', 'off');
   const hidden = join(squad.root, 'hidden.txt');
   writeFileSync(hidden, `${WORDS}\n`);
   untrusted = squad.write('.squad/agents/hidden.md', FILE);

@@ -99,7 +99,7 @@ describe('comments on a run', () => {
   });
 
   test.each([
-    [['a.txt:1'], 'No text after a.txt:1'],
+    [['a.txt:1'], 'Missing comment text after a.txt:1'],
     [['a.txt', 'Say b.'], 'a.txt is not FILE:LINE'],
     [['a.txt:0', 'Say b.'], 'a.txt:0 is not FILE:LINE'],
     [['a.txt:1', ' '], 'The comment on a.txt:1 is empty'],

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { dyingHub, intentsOf } from '../../support/die-at.ts';
 import { GitSquad, script, scriptOf } from '../../support/git-squad.ts';
@@ -59,7 +59,8 @@ describe('the hub is killed', () => {
     expect(squad.git('status', '--porcelain')).toBe('');
     squad.git('fsck', '--strict');
 
-    await until('what the reviewer had is gone', () => trees(squad).length === 1);
+    const own = [`.git-${basename(path)}`, basename(path)];
+    await until('what the reviewer had is gone', () => trees(squad).sort().join() === own.join());
     expect(squad.git('branch', '--list', 'squad/*').split('\n')).toHaveLength(1);
     expect(squad.git('worktree', 'list', '--porcelain').match(/^worktree /gm)).toHaveLength(2);
     expect(intentsOf(squad)).toEqual([]);
@@ -83,7 +84,7 @@ describe('the hub is killed', () => {
   });
 });
 
-/** The folders of work trees there are. */
+/** The folders of work trees there are, with those of their agents' Git. */
 function trees(squad: GitSquad): string[] {
   const folder = join(squad.home, 'worktrees');
   return existsSync(folder) ? readdirSync(folder).flatMap(name => readdirSync(join(folder, name))) : [];

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Screen } from '../../support/screen.ts';
@@ -194,12 +194,12 @@ test('a window starts no hub; the next hub ends those whose run is over and keep
 });
 
 /** A Claude Code that works until it is stopped, and at a terminal says how it was opened. */
-function fakeClaude(): Record<string, string> {
+function fakeClaude(more = ''): Record<string, string> {
   squad.script(
     'fakes/claude',
     `case "$1" in
 --version) echo "2.1.325 (Claude Code)";;
---resume) printf 'opened %s in %s key=%s run=%s token=%s\\n' "$*" "$PWD" "$ANTHROPIC_API_KEY" "$SQUAD_RUN_ID" "$SQUAD_TOKEN"; read line; echo "heard $line"; exit 7;;
+--resume) printf 'opened %s in %s key=%s run=%s token=%s\\n' "$*" "$PWD" "$ANTHROPIC_API_KEY" "$SQUAD_RUN_ID" "$SQUAD_TOKEN"${more}; read line; echo "heard $line"; exit 7;;
 *) for word; do [ "$last" = --session-id ] && chat=$word; last=$word; done
    echo '{"type":"system","subtype":"init","session_id":"'\${FAKE_CHAT-$chat}'","model":"m"}'; exec tail -f /dev/null;;
 esac`,
@@ -253,6 +253,33 @@ test('take-over asks, ends the run and opens its engine on the chat, with what t
   // Over already: nothing to end, so nothing to ask.
   const again = terminal('attach', id, '--take-over');
   await again.shows(`opened --resume ${chatId}`);
+});
+
+test('take-over of a sandboxed run opens its engine in the same sandbox', {
+  tags: ['D6', 'I1'],
+}, async () => {
+  const secret = join(squad.root, 'outside.txt');
+  writeFileSync(secret, 'a secret');
+  for (const level of ['workspace', 'strict']) {
+    const env = fakeClaude(`; cat ${secret}; echo "in $SQUAD_SANDBOX $HTTPS_PROXY"`);
+    const { runIds } = await squad.json<{ runIds: [string] }>(
+      [...['run', '-d', '--sandbox', level, '--engine', 'claude', '--permission', 'edit', 'coder', 'Work']],
+      { env },
+    );
+    const [id] = runIds;
+    await until('it is running', async () => (await shown(id)).status === 'running');
+    const { chatId } = await shown(id);
+    const yes = terminal('attach', id, '--take-over');
+    await yes.shows('Take over? [y/N]');
+    yes.press('y', 'Enter');
+    await yes.shows(level === 'strict' ? 'in 1 http://127.0.0.1:' : 'in 1');
+    const words = yes.lines().join('').replace(/\s+/g, ' ');
+    expect(words).toContain(`opened --resume ${chatId}`);
+    expect(words).not.toContain('a secret');
+    yes.press('hello', 'Enter');
+    await yes.shows('heard hello');
+    expect((await yes.ended()).code).toBe(7);
+  }
 });
 
 test('take-over is refused, and the run goes on, where it cannot be', async () => {

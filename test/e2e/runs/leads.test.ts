@@ -141,7 +141,7 @@ describe('a run that waits for others does not keep them waiting for its place',
     });
     squad.write('child', child);
     squad.write('ask', '');
-    const ended = await callTool<Result>(client, 'get_result', { spawn_id: lead.spawn_id, wait_seconds: 40 });
+    const ended = await callTool<Result>(client, 'get_result', { spawn_id: lead.spawn_id, wait_seconds: 90 });
     expect(ended).toMatchObject({ status: 'completed' });
     expect((await shown(child)).run.status).toBe('completed');
   });

@@ -50,7 +50,7 @@ const pidsIn = (name: string): number[] => {
 
 describe('the whole tree of an agent that ignores being asked to stop is ended', () => {
   test('when its time is up', { tags: ['A8'] }, async () => {
-    const client = await open({ RUN_TEMPLATE: './stubborn.sh <%= task %>', PROCESS_TIMEOUT_MS: '2500' });
+    const client = await open({ RUN_TEMPLATE: './stubborn.sh <%= task %>', PROCESS_TIMEOUT_MS: '6000' });
     const { members } = await startAndWait(client, one('timed'));
     expect(members[0]).toMatchObject({ status: 'timeout', rawStdout: 'ready\n' });
     expect(pidsIn('timed')).toHaveLength(3);

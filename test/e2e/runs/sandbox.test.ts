@@ -1,8 +1,9 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Run } from '../../../src/schema/run.ts';
 import { GitSquad, script } from '../../support/git-squad.ts';
+import { callTool, until } from '../../support/squad.ts';
 
 const squad = new GitSquad({
   coder: '---\nisolation: worktree\n---\nYou code.',
@@ -12,7 +13,6 @@ const outside = join(squad.root, 'outside.txt');
 
 beforeAll(async () => {
   await squad.unlimited();
-  await squad.run(['config', 'set', 'sandbox.default', 'worktree']);
   writeFileSync(outside, 'a secret');
 });
 afterAll(() => squad[Symbol.asyncDispose]());
@@ -36,7 +36,7 @@ async function ran(args: string[], ...steps: string[]): Promise<Shown> {
 }
 
 describe('a run in a work tree', { tags: ['I1', 'I4'] }, () => {
-  test('is sandboxed if that is the default: it writes and commits in its folder, and the rest is not there', async () => {
+  test('is sandboxed by default: it writes and commits in its folder, and the rest is not there', async () => {
     const { run, result } = await ran(
       ['coder'],
       'write a.txt',
@@ -101,11 +101,31 @@ describe('a run in a work tree', { tags: ['I1', 'I4'] }, () => {
   });
 });
 
-test('without the setting a run in a work tree is not sandboxed', async () => {
+test('the setting turns the default off, and what is asked for stays', async () => {
   await squad.run(['config', 'set', 'sandbox.default', 'off']);
   const { run } = await ran(['coder'], `run cat ${outside}`);
+  const asked = await ran(['--sandbox', 'workspace', 'coder'], `try cat ${outside}`);
   await squad.run(['config', 'set', 'sandbox.default', 'worktree']);
   expect(run.options.sandbox.level).toBe('off');
+  expect(asked.run.options.sandbox.level).toBe('workspace');
+});
+
+test('spawn_parallel takes a level for each agent', { tags: ['I1'] }, async () => {
+  const client = await squad.client();
+  const prompt = `Do it.${script(`try cat ${outside}`)}`;
+  const { results } = await callTool<{ results: { sandbox: string; result: string }[] }>(
+    client,
+    'spawn_parallel',
+    {
+      agents: [
+        { prompt, isolation: 'worktree' },
+        { prompt, isolation: 'worktree', sandbox: 'off' },
+        { prompt, isolation: 'none', sandbox: 'workspace' },
+      ],
+    },
+  );
+  expect(results.map(({ sandbox }) => sandbox)).toEqual(['workspace', 'off', 'workspace']);
+  expect(results.map(({ result }) => result.includes('a secret'))).toEqual([false, true, false]);
 });
 
 describe('a run in a plain folder', { tags: ['I1'] }, () => {
@@ -130,4 +150,62 @@ test('strict with the full network is refused before anything starts', { tags: [
   const refused = await squad.run(['run', '--sandbox', 'strict', '--network', 'full', 'coder', 'Do it.']);
   expect(refused.code).toBe(2);
   expect(refused.stderr).toContain('network: full');
+});
+
+test('the command at the end of a run is not the one that the agent has written', {
+  tags: ['leaving-the-sandbox'],
+}, async () => {
+  await using own = new GitSquad({ coder: '---\nisolation: worktree\n---\nYou code.' });
+  const hook = (text: string) => `#!/bin/sh\necho ${text} >"${own.root}/told"\n`;
+  own.write('hook.sh', hook('users'));
+  own.git('add', '-A');
+  own.git('commit', '-qm', 'Hook');
+  const config = join(own.env.HOME!, '.config/squad/config.json');
+  mkdirSync(dirname(config), { recursive: true });
+  writeFileSync(config, JSON.stringify({ onEnd: ['sh', 'hook.sh'] }));
+  const lines = hook('agents').trim().split('\n');
+  const steps = ['write hook.sh', ...lines.map(line => `| ${line}`)];
+  expect((await own.run(['run', 'coder', `Do it.${script(...steps)}`])).code).toBe(0);
+  const told = join(own.root, 'told');
+  await until('the command has run', () => existsSync(told) && readFileSync(told, 'utf8') !== '');
+  expect(readFileSync(told, 'utf8').trim()).toBe('users');
+});
+
+test("the set-up of a work tree that starts from an agent's branch runs in the sandbox of its run", {
+  tags: ['leaving-the-sandbox'],
+}, async () => {
+  await using own = new GitSquad({
+    lead: '---\nisolation: worktree\nspawn: true\n---\nYou lead.',
+    coder: '---\nisolation: worktree\n---\nYou code.',
+    reader: '---\nisolation: worktree\npermission: read\nsandbox: strict\n---\nYou read.',
+  });
+  const made = join(own.root, 'made');
+  writeFileSync(join(own.root, 'outside.txt'), 'a secret');
+  own.write('setup.sh', 'echo users > seen\n');
+  own.write('.squad/squad.json', JSON.stringify({ worktree: { setup: ['sh', 'setup.sh'] } }));
+  own.git('add', '-A');
+  own.git('commit', '-qm', 'Set-up');
+  await own.run(['trust', '--yes']);
+  const task = `Do it.${script('run cat seen', 'run cat "$HOME/by-setup"', 'try touch mine')}`;
+  const members = ['coder', 'reader'].map(roleId => ({ roleId, task }));
+  const steps = [
+    ...['run cat seen', 'write setup.sh', `| touch ${made}`, `| cat ${join(own.root, 'outside.txt')} > seen`],
+    ...['| git log -1 --format=by:%s >> seen', '| echo kept > "$HOME/by-setup"'],
+    ...['run git commit -qam agents', `call start_squad_members ${JSON.stringify({ members })}`],
+  ];
+  const lead = await own.run(['run', 'lead', `Do it.${script(...steps)}`]);
+  expect(lead.stdout).toContain('users');
+  const { runs } = await own.json<{ runs: Run[] }>(['ls', '--limit', '3']);
+  const started = runs.filter(({ parentId }) => parentId !== null);
+  expect(started).toHaveLength(2);
+  for (const { id } of started) await own.run(['wait', id]);
+  expect(existsSync(made)).toBe(false);
+  for (const { id } of started) {
+    const { run } = await own.shown<Shown>(id);
+    expect(run).toMatchObject({ status: 'completed', error: null });
+    const { stdout } = await own.run(['log', id]);
+    expect(stdout).toContain('by:agents');
+    expect(stdout).toContain('kept');
+    expect(stdout).not.toContain('a secret');
+  }
 });

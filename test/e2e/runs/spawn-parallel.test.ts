@@ -92,7 +92,7 @@ describe.each([
     const { members } = await until('both are over', async () => {
       const now = await strictCall<Squad>(client, 'get_result', {
         squad_id: started.squad_id,
-        wait_seconds: 30,
+        wait_seconds: 90,
       });
       return now.status === 'running' ? null : now;
     });

@@ -38,7 +38,7 @@ async function spawn(client: Client, args: Record<string, unknown>): Promise<Res
 const untilEnded = (client: Client, started: Result): Promise<Result> =>
   until('the run is over', async () => {
     const { spawn_id } = started;
-    const now = await strictCall<Result>(client, 'get_result', { spawn_id, wait_seconds: 30 });
+    const now = await strictCall<Result>(client, 'get_result', { spawn_id, wait_seconds: 90 });
     return now.success === null ? null : now;
   });
 

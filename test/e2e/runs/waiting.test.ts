@@ -127,7 +127,7 @@ describe.each([{ modern: false }, { modern: true }])(
       const other = await squad.client({ modern });
       expect(await callTool(other, 'list_running')).toMatchObject({ count: 1 });
       writeFileSync(go, '');
-      const result = await callTool(other, 'get_result', { spawn_id: id, wait_seconds: 30 });
+      const result = await callTool(other, 'get_result', { spawn_id: id, wait_seconds: 90 });
       expect(result).toMatchObject({ status: 'completed', result: 'for whoever asks' });
     });
   },

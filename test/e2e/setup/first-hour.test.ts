@@ -67,7 +67,7 @@ describe('beside another program with the name squad', () => {
 describe('squad-mcp', () => {
   test('on a terminal is squad', async () => {
     await using squad = new TestSquad();
-    const screen = Screen.open(squad, [], { bin: MCP_BIN });
+    const screen = Screen.open(squad, [], { program: [process.execPath, MCP_BIN] });
     const { code, bytes } = await screen.ended();
     screen.close();
     expect(code).toBe(0);

@@ -77,7 +77,10 @@ test('server.json meets the schema of the MCP registry, and the package names th
 
 test('whatever Squad prints points to a guide by an address that exists, not to a file that is not installed', () => {
   const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
-    .filter(name => name.endsWith('.ts') && !/\.test\.ts$|testing\/|setup\/demo\.ts$/.test(name))
+    .filter(
+      name =>
+        name.endsWith('.ts') && !/\.test\.ts$|testing\/|setup\/(demo(-repository)?\.ts$|policy\/)/.test(name),
+    )
     .map(name => ({ name, text: read(join('src', name)) }));
   const code = (all: string) => all.replace(/^\s*(\/\/|\/?\*).*$/gm, '');
   const files = sources.flatMap(source =>

@@ -158,7 +158,7 @@ describe('an agent', () => {
     const mine = `${DECISIONS}\n### Mine\nWhile it was running.\n`;
     squad.write('.squad/decisions.md', mine);
     squad.write('edited', '');
-    const ended = await callTool<Result>(client, 'get_result', { spawn_id: lead.spawn_id, wait_seconds: 40 });
+    const ended = await callTool<Result>(client, 'get_result', { spawn_id: lead.spawn_id, wait_seconds: 90 });
     expect(ended.status).toBe('completed');
     expect(readFileSync(join(squad.workspace, '.squad/decisions.md'), 'utf8')).toBe(mine);
     const inbox = join(squad.workspace, '.squad/decisions/inbox');
@@ -344,7 +344,7 @@ describe('the resources of an agent', () => {
     await agent.close();
     squad.write('done', '');
     await callTool(user, 'cancel_run', { spawn_id: other.spawn_id });
-    await callTool(user, 'get_result', { spawn_id: lead.spawn_id, wait_seconds: 40 });
+    await callTool(user, 'get_result', { spawn_id: lead.spawn_id, wait_seconds: 90 });
   });
 });
 

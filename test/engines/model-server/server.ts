@@ -15,7 +15,7 @@ import { fullName } from './tool-choice.ts';
 const FORMATS: WireFormat[] = [anthropic, responses, chatCompletions, gemini];
 
 export interface ModelServer extends AsyncDisposable {
-  /** `http://127.0.0.1:PORT`, without a path. */
+  /** `http://HOST:PORT`, without a path. */
   url: string;
   requests: readonly ModelCall[];
   /** Usage of all answers, or of the answers with this tag or model. */
@@ -27,7 +27,7 @@ export interface ModelServer extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-export async function startModelServer(port = 0): Promise<ModelServer> {
+export async function startModelServer(port = 0, host = '127.0.0.1'): Promise<ModelServer> {
   const ledger = new Ledger();
   const server = createServer((request, response) => {
     serve(request, response, ledger).catch(error =>
@@ -35,7 +35,7 @@ export async function startModelServer(port = 0): Promise<ModelServer> {
     );
   });
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(port, '127.0.0.1', resolve);
+    server.once('error', reject).listen(port, host, resolve);
   });
   const close = () =>
     new Promise<void>(resolve => {
@@ -44,7 +44,7 @@ export async function startModelServer(port = 0): Promise<ModelServer> {
       server.closeAllConnections();
     });
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://${host}:${(server.address() as AddressInfo).port}`,
     requests: ledger.requests,
     usage: filter => ledger.usage(filter),
     first: tag => ledger.first(tag),

@@ -113,12 +113,12 @@ export class GatewayHome extends FaultHome implements AsyncDisposable {
   }
 
   /** By the mark they carry, with all that they started. */
-  upstreams(): Seen[] {
-    return listProcesses().filter(
-      ({ command, environment }) =>
-        environment.some(entry => entry.startsWith('SQUAD_UPSTREAM=')) &&
-        [command, ...environment].some(entry => entry.includes(this.root)),
-    );
+  upstreams(): (Seen & { mark: string })[] {
+    return listProcesses().flatMap(seen => {
+      const mark = seen.environment.find(entry => entry.startsWith('SQUAD_UPSTREAM='));
+      const isOurs = [seen.command, ...seen.environment].some(entry => entry.includes(this.root));
+      return mark !== undefined && isOurs ? [{ ...seen, mark }] : [];
+    });
   }
 
   /** The lines the servers left in one of their files. */

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../patience.ts';
-import { isAlive } from '../processes.ts';
 import { createRandom, roundSeed } from '../random.ts';
 import type { Outcome } from './agent-edge.ts';
 import { carriedOutTwice, type Played } from './crossed-calls.ts';
@@ -37,16 +36,17 @@ export async function hubDeaths(program: string, seed: number, deaths: number): 
       }
     });
     await delay(random.between(0, MAX_LIFE_MS));
-    const before = home.upstreams().map(({ pid }) => pid);
     const { hubs } = await home.killHub();
     if (hubs !== 1) problems.push(`${hubs} hubs were there to be killed`);
     (await home.hub()).close();
-    await until('the end of what the killed hub had started', () => before.every(pid => !isAlive(pid))).catch(
-      (error: Error) => problems.push(error.message),
-    );
     await allAnswered(agents, death, problems);
     isOver = true;
     await Promise.all(work);
+    // Every server has answered under the new hub, so servers of one hub are those of the new one.
+    await until(
+      'the end of the servers that the killed hub had started',
+      () => hubsOfServers(home) === 1,
+    ).catch((error: Error) => problems.push(error.message));
     problems.push(...serversTwice(home));
   }
   problems.push(...(await lostRuns(home, agents)), ...carriedOutTwice(home.said('effects')));
@@ -84,11 +84,18 @@ async function allAnswered(agents: RunningAgent[], death: number, problems: stri
   );
 }
 
+/** Number of hubs that started the servers of this moment. The mark of a server is `<home>.<hub>.<n>`. */
+function hubsOfServers(home: GatewayHome): number {
+  const marks = home.upstreams().map(({ mark }) => mark);
+  return new Set(marks.map(mark => mark.slice(0, mark.lastIndexOf('.')))).size;
+}
+
 function serversTwice(home: GatewayHome): string[] {
-  const living = home.upstreams().map(({ command }) => command);
+  const living = home.upstreams();
   return SERVERS.flatMap(id => {
-    const count = living.filter(command => command.includes(` ${id} `)).length;
-    return count === 1 ? [] : [`${id} is there ${count} times`];
+    const found = living.filter(({ command }) => command.includes(` ${id} `));
+    const marks = found.map(({ mark, pid }) => `${mark} (pid ${pid})`).join(', ');
+    return found.length === 1 ? [] : [`${id} is there ${found.length} times: ${marks}`];
   });
 }
 

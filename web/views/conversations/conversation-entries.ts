@@ -23,17 +23,17 @@ export interface TalkCall {
   nested: Nested[];
 }
 
-/** Calls made by a program. */
+/** Calls that a program of the model made. */
 export interface Made {
   calls: TalkCall[];
   more: MoreCalls | null;
 }
 
 export type TalkPart =
-  /** `index` is the position in the message. */
+  /** Text or another part without a tool call. `index` is the part's position in its message. */
   | { kind: 'part'; part: Exclude<Part, Call | Result | MoreCalls>; index: number }
   | ({ kind: 'call'; made: Made | null } & TalkCall)
-  /** A result whose call is not shown. */
+  /** A tool result whose call is not shown. */
   | { kind: 'answer'; answer: Answer }
   | { kind: 'more'; more: MoreCalls };
 
@@ -42,7 +42,7 @@ export interface ConversationEntry {
   role: Message['role'];
   at: number;
   parts: TalkPart[];
-  /** True: the previous message is missing. */
+  /** True if the previous message is missing. */
   hasGap: boolean;
 }
 

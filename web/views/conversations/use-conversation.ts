@@ -5,7 +5,7 @@ import { saved } from '../../state/saved.ts';
 import type { ShownRun } from '../runs/run/shown-run.ts';
 import type { Conversation, Message } from './conversation-entries.ts';
 
-/** Number of messages that are loaded automatically. */
+/** Number of messages that are loaded without asking the user. */
 const MAX_MESSAGES = 1_000;
 
 export interface ShownConversation {
@@ -14,7 +14,7 @@ export interface ShownConversation {
   note: string | null;
   isLoading: boolean;
   error: ApiError | null;
-  /** Loads more messages; null: all are shown. */
+  /** Loads more messages. Null if all are shown. */
   showMore: (() => void) | null;
   reload(): void;
 }
@@ -42,7 +42,7 @@ export function useConversation({ run, turns }: ShownRun): ShownConversation {
     };
   }, [run.id]);
   useEffect(() => {
-    // Also right after the end of the run, because the last messages arrive with it.
+    // Messages are also loaded right after the end of the run, because the last messages arrive with it.
     loader.current?.look();
     if (!isLive) return;
     return watchOutput({ runId: run.id, turn: run.turn, stream: 'stdout' }, () => loader.current?.look());
@@ -78,7 +78,7 @@ class Loader {
   }
 
   look(): void {
-    // Not loaded again, because a saved file never changes.
+    // A saved file never changes, so its messages are not loaded again.
     if (saved && (this.#isAsking || this.#known.answer)) return;
     this.#isWanted = true;
     if (!this.#isAsking) void this.#ask();

@@ -5,6 +5,7 @@ import type { Changes } from '../../state/live.ts';
 import { useQuery } from '../../state/query.ts';
 import { useParam } from '../../state/url-state.ts';
 import { workspace } from '../../state/workspace.ts';
+import { Button } from '../../ui/button.tsx';
 import { Command } from '../../ui/copy.tsx';
 import { Empty } from '../../ui/empty.tsx';
 import { plural, shownMoney } from '../../ui/figures.ts';
@@ -13,7 +14,8 @@ import { PlainLine } from '../../ui/plain.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Money } from '../../ui/usage.tsx';
 import { CostSheet, type Figures } from './cost-sheet.tsx';
-import { standing } from './shares.ts';
+import { DayChart } from './day-chart.tsx';
+import { type Measure, standing } from './shares.ts';
 
 type Report = Output<'cost_report'>;
 const CHOICES = [7, 14, 30, 90, 365];
@@ -21,10 +23,12 @@ const CHOICES = [7, 14, 30, 90, 365];
 /** `/cost`: cost by day, role and squad, compared with the budgets. */
 export function CostPage() {
   const [given, setDays] = useParam('days');
+  const [by, setBy] = useParam('by');
+  const measure: Measure = by === 'tokens' ? 'tokens' : 'cost';
   const days = CHOICES.find(choice => String(choice) === given) ?? 14;
   const input = { days, ...(workspace.value !== null && { workspace: workspace.value }) };
   const { data, error, reload } = useQuery('cost_report', input, { refreshOn });
-  // The daily budget covers all workspaces.
+  // Cost of all workspaces, because the daily budget covers all of them.
   const all = useQuery('cost_report', workspace.value === null ? null : { days: 1 }, { refreshOn });
   const today = workspace.value === null ? data : all.data;
   if (error && !data) return <Problem error={error} onRetry={reload} />;
@@ -46,6 +50,14 @@ export function CostPage() {
               ))}
             </select>
           </label>
+          <span class="view-switch">
+            <Button isPressed={measure === 'cost'} onClick={() => setBy(null)}>
+              cost
+            </Button>
+            <Button isPressed={measure === 'tokens'} onClick={() => setBy('tokens')}>
+              tokens
+            </Button>
+          </span>
           <Command text={`squad cost --days ${days}${workspace.value === null ? '' : ' --here'}`} />
         </p>
       </header>
@@ -56,7 +68,7 @@ export function CostPage() {
           budgets={today.budgets}
         />
       )}
-      {data && <Shown report={data} isAll={workspace.value === null} />}
+      {data && <Shown report={data} isAll={workspace.value === null} measure={measure} />}
     </div>
   );
 }
@@ -65,8 +77,8 @@ export function CostPage() {
 const refreshOn = ({ events }: Changes) =>
   events.some(({ body }) => /^(run\.(started|ended|turn_ended|budget)|setting\.changed)$/.test(body.type));
 
-function Shown({ report, isAll }: { report: Report; isAll: boolean }) {
-  const { days, roles, squads, budgets, total, unpriced } = report;
+function Shown({ report, isAll, measure }: { report: Report; isAll: boolean; measure: Measure }) {
+  const { days, roles, engines, models, workspaces, squads, budgets, total, unpriced } = report;
   if (total.runs === 0)
     return (
       <Empty title="No runs in this period" command={'squad run coder "Say hello"'}>
@@ -87,8 +99,10 @@ function Shown({ report, isAll }: { report: Report; isAll: boolean }) {
           </>
         }
       >
+        <DayChart days={days} measure={measure} budget={isAll ? budgets.dayUsd : null} />
         <CostSheet
           name="day"
+          measure={measure}
           // The budget of a day covers all folders together.
           budget={isAll ? budgets.dayUsd : null}
           rows={[...days]
@@ -99,6 +113,7 @@ function Shown({ report, isAll }: { report: Report; isAll: boolean }) {
       <Section title="By role">
         <CostSheet
           name="role"
+          measure={measure}
           budget={null}
           rows={roles.map(role => ({
             ...role,
@@ -107,9 +122,44 @@ function Shown({ report, isAll }: { report: Report; isAll: boolean }) {
           }))}
         />
       </Section>
+      <Section title="By engine">
+        <CostSheet
+          name="engine"
+          measure={measure}
+          budget={null}
+          rows={engines.map(each => ({ ...each, key: each.engine, label: <PlainLine text={each.engine} /> }))}
+        />
+      </Section>
+      <Section title="By model">
+        <CostSheet
+          name="model"
+          measure={measure}
+          budget={null}
+          rows={models.map(each => ({
+            ...each,
+            key: each.model ?? '',
+            label: each.model === null ? <span class="soft">unknown</span> : <PlainLine text={each.model} />,
+          }))}
+        />
+      </Section>
+      {isAll && workspaces.length > 1 && (
+        <Section title="By workspace">
+          <CostSheet
+            name="workspace"
+            measure={measure}
+            budget={null}
+            rows={workspaces.map(each => ({
+              ...each,
+              key: each.workspace,
+              label: <PlainLine text={each.workspace} />,
+            }))}
+          />
+        </Section>
+      )}
       <Section title="By squad">
         <CostSheet
           name="squad"
+          measure={measure}
           budget={budgets.squadUsd}
           rows={squads.map(squad => ({
             ...squad,
@@ -148,7 +198,7 @@ function RoleName({ role: { roleId, subagent } }: { role: Report['roles'][number
 
 interface TodayProps {
   day: Figures;
-  /** Share of the chosen folder; null: all folders are shown. */
+  /** Share of the chosen folder. Null if all folders are shown. */
   here: Figures | null;
   budgets: Report['budgets'];
 }

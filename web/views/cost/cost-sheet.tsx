@@ -3,7 +3,7 @@ import type { Output } from '../../../src/operations/operations.ts';
 import { shownMoney } from '../../ui/figures.ts';
 import { Sheet } from '../../ui/layout.tsx';
 import { Money, Tokens } from '../../ui/usage.tsx';
-import { describeUnreported, sharesOf } from './shares.ts';
+import { amountOf, describeUnreported, type Measure, sharesOf } from './shares.ts';
 
 /** Usage of a group of runs. */
 export type Figures = Pick<
@@ -14,13 +14,15 @@ export type Figures = Pick<
 interface CostSheetProps {
   name: string;
   budget: number | null;
+  measure?: Measure;
   rows: (Figures & { key: string; label: ComponentChildren })[];
 }
 
-/** Usage table with a bar per row, relative to the highest cost or the budget. */
-export function CostSheet({ name, budget, rows }: CostSheetProps) {
+/** Usage table with a bar per row, relative to the highest amount or the budget. */
+export function CostSheet({ name, budget: limit, measure = 'cost', rows }: CostSheetProps) {
+  const budget = measure === 'cost' ? limit : null;
   const { bars, line } = sharesOf(
-    rows.map(({ costUsd }) => costUsd),
+    rows.map(row => amountOf(row, measure)),
     budget,
   );
   return (

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeUnreported, sharesOf, standing } from './shares.ts';
+import { amountOf, describeUnreported, sharesOf, standing } from './shares.ts';
 
 describe('sharesOf', () => {
   it('measures bars against the dearest, or the budget where that is more', () => {
@@ -11,6 +11,16 @@ describe('sharesOf', () => {
   it('draws nothing where nothing was reported, and keeps unknown apart from free', () => {
     expect(sharesOf([null, 0], null)).toEqual({ bars: [null, 0], line: null });
     expect(sharesOf([], null)).toEqual({ bars: [], line: null });
+  });
+});
+
+describe('amountOf', () => {
+  it('is unknown, not 0, where nothing was reported', () => {
+    const day = { costUsd: null, inputTokens: null, outputTokens: null };
+    expect(amountOf({ ...day, costUsd: 2 }, 'cost')).toBe(2);
+    expect(amountOf(day, 'tokens')).toBeNull();
+    expect(amountOf({ ...day, inputTokens: 5 }, 'tokens')).toBe(5);
+    expect(amountOf({ ...day, inputTokens: 5, outputTokens: 2 }, 'tokens')).toBe(7);
   });
 });
 

@@ -1,4 +1,4 @@
-/** Lengths of the bars from 0 to 1, and the position of the budget line; null: nothing to draw. */
+/** Lengths of the bars from 0 to 1, and the position of the budget line. Null if there is nothing to draw. */
 export function sharesOf(
   costs: readonly (number | null)[],
   budget: number | null,
@@ -9,6 +9,20 @@ export function sharesOf(
     bars: costs.map(cost => (cost === null ? null : cost / most)),
     line: budget === null ? null : budget / most,
   };
+}
+
+export type Measure = 'cost' | 'tokens';
+
+interface Measured {
+  costUsd: number | null;
+  inputTokens: number | null;
+  outputTokens: number | null;
+}
+
+/** Returns the cost in US dollars, or the number of tokens. Null if the engine did not report it. */
+export function amountOf({ costUsd, inputTokens, outputTokens }: Measured, measure: Measure): number | null {
+  if (measure === 'cost') return costUsd;
+  return inputTokens === null && outputTokens === null ? null : (inputTokens ?? 0) + (outputTokens ?? 0);
 }
 
 /** Today's cost relative to the daily budget. */

@@ -13,6 +13,7 @@ import { Loading } from '../../ui/layout.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { Notes } from '../notes.tsx';
+import { ACTION_KEYS, askForAction } from '../runs/run/action-keys.ts';
 import type { ShownRun } from '../runs/run/shown-run.ts';
 import { commentCommand } from './comment-command.ts';
 import { DiffFiles } from './diff-files.tsx';
@@ -75,9 +76,14 @@ export function ChangesTab({ data }: { data: ShownRun }) {
   const [editing, setEditing] = useState<DiffPlace | null>(() => loadDrafts(run.id).at(-1) ?? null);
   const keep = (next: LineComment[]) => setUnsent(run.id, next);
   if (error && !diff) return <NoDiff run={run} error={error} onRetry={reload} />;
-  if (!diff) return <Loading text="Comparing…" />;
+  if (!diff)
+    return (
+      <section class="review-room">
+        <Loading text="Comparing…" />
+      </section>
+    );
   return (
-    <section class="changes" aria-label="Changes">
+    <section class="changes review-room" aria-label="Changes">
       <h2 class="unseen">Changes</h2>
       <div class="changes-tools">
         {!saved && (
@@ -105,6 +111,7 @@ export function ChangesTab({ data }: { data: ShownRun }) {
       {diff.text ? (
         <DiffFiles
           text={diff.text}
+          viewedAs={saved ? null : run.id}
           commenting={
             saved
               ? null
@@ -123,9 +130,38 @@ export function ChangesTab({ data }: { data: ShownRun }) {
           {diff.isOver ? 'This run changed no files.' : 'Changed files appear here.'}
         </Empty>
       )}
+      {!saved && <Decisions run={run.id} isReviewed={data.review !== null} />}
     </section>
   );
 }
+
+/** Actions that are available after reading the changes, with keys that work on the whole page. */
+function Decisions({ run, isReviewed }: { run: string; isReviewed: boolean }) {
+  const actions = useQuery('run_actions', { run }).data?.actions ?? [];
+  const shown = DECISIONS.flatMap(name => actions.find(({ action }) => action === name) ?? []);
+  return (
+    <div class="decision-bar" role="toolbar" aria-label="Decide on these changes">
+      <span class="soft">
+        <kbd>m</kbd> comment on a line
+      </span>
+      {shown
+        .filter(({ action, isPossible }) => isPossible || action === 'integrate' || isReviewed)
+        .map(action => (
+          <Button
+            key={action.action}
+            tone={action.action === 'approve' ? 'main' : 'plain'}
+            why={action.isPossible ? null : (action.why ?? 'Not available now')}
+            keyName={ACTION_KEYS[action.action]}
+            onClick={() => askForAction(run, action)}
+          >
+            {action.label}
+          </Button>
+        ))}
+    </div>
+  );
+}
+
+const DECISIONS = ['reply', 'send_back', 'approve', 'integrate'] as const;
 
 interface SendBarProps {
   run: string;

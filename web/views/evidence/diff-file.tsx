@@ -1,11 +1,37 @@
+import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { visibleText } from '../../../src/base/text.ts';
+import { fromHub } from '../../state/from-hub.ts';
 import { Copy } from '../../ui/copy.tsx';
 import { HiddenWarning } from '../../ui/hidden-warning.tsx';
 import { Lines } from '../../ui/usage.tsx';
 import { partsOf, rowOf, rowsOf } from './diff-place.ts';
 import { type Commenting, DiffRows, lineText } from './diff-rows.tsx';
-import type { DiffFile } from './parse-diff.ts';
+import type { paintHunk as PaintHunk } from './paint-diff.ts';
+import type { DiffFile, DiffHunk } from './parse-diff.ts';
+
+/** Loads the syntax colours with the first diff. Lines are plain until the colours are loaded, or if loading fails. */
+function useHunkPaint(): ((path: string, hunk: DiffHunk) => ReturnType<typeof PaintHunk>) | null {
+  useEffect(() => {
+    if (painter.peek()) return;
+    void fromHub(() => import('./paint-diff.ts'))
+      .then(loaded => {
+        painter.value = loaded.paintHunk;
+      })
+      // The diff is readable without colours.
+      .catch(() => {});
+  }, []);
+  const paint = painter.value;
+  if (!paint) return null;
+  return (path, hunk) => {
+    const known = painted.get(hunk) ?? paint(path, hunk);
+    painted.set(hunk, known);
+    return known;
+  };
+}
+
+const painter = signal<typeof PaintHunk | null>(null);
+const painted = new WeakMap<DiffHunk, ReturnType<typeof PaintHunk>>();
 
 const BLOCK = 200;
 /** Number of lines of one file that are shown at once. */
@@ -18,11 +44,19 @@ interface FileProps {
   isOpen: boolean;
   onOpen(isOpen: boolean): void;
   commenting: Commenting | null;
-  /** The line that the address names. */
+  /** Line that the address of the page names. */
   target: string | null;
+  isSplit: boolean;
+  viewed: Viewed | null;
 }
 
-export function FileDiff({ file, isOpen, onOpen, commenting, target }: FileProps) {
+/** Whether the user has marked a file as viewed, and a function that toggles the mark. */
+export interface Viewed {
+  isViewed: boolean;
+  turn(): void;
+}
+
+export function FileDiff({ file, isOpen, onOpen, commenting, target, isSplit, viewed }: FileProps) {
   const rows = rowsOf(file);
   return (
     <section class="diff-file" aria-label={visibleText(file.path)} data-path={file.path}>
@@ -37,21 +71,29 @@ export function FileDiff({ file, isOpen, onOpen, commenting, target }: FileProps
         </span>
         <Lines lines={file.isBinary ? null : file} />
         <Copy text={file.path} label="path" />
+        {viewed && (
+          <label class="diff-viewed">
+            <input type="checkbox" checked={viewed.isViewed} onChange={viewed.turn} /> viewed
+          </label>
+        )}
       </h3>
       <HiddenWarning text={textOf(file)} where="This file" />
       {isOpen && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable
-        <div class="diff-body" tabIndex={0}>
+        <div class={`diff-body ${isSplit ? 'is-split' : ''}`} tabIndex={0}>
           {file.isBinary && <p class="soft diff-note">Binary file: no lines to show.</p>}
           {!file.isBinary && rows === 0 && <p class="soft diff-note">Content unchanged.</p>}
-          <Hunks {...{ file, commenting, target }} />
+          <Hunks {...{ file, commenting, target, isSplit }} />
         </div>
       )}
     </section>
   );
 }
 
-function Hunks({ file, commenting, target }: Pick<FileProps, 'file' | 'commenting' | 'target'>) {
+type HunksProps = Pick<FileProps, 'file' | 'commenting' | 'target' | 'isSplit'>;
+
+function Hunks({ file, commenting, target, isSplit }: HunksProps) {
+  const paintHunk = useHunkPaint();
   const [shown, setShown] = useState({ from: 0, until: STEP });
   useEffect(() => {
     const at = target === null ? -1 : rowOf(file, target);
@@ -68,15 +110,22 @@ function Hunks({ file, commenting, target }: Pick<FileProps, 'file' | 'commentin
         />
       )}
       {partsOf(file, shown).map(({ hunk, index, from, until, hasHead }) => (
-        <div key={index} class="diff-hunk">
+        <div key={index} class="diff-hunk" role="table" aria-label={`Change at line ${hunk.newStart}`}>
           {hasHead && (
-            <div class="diff-head">
-              @@ −{hunk.oldStart} +{hunk.newStart} @@{' '}
-              <span class="plain-line">{visibleText(hunk.context)}</span>
+            <div class="diff-head" role="row">
+              <span role="cell">
+                @@ −{hunk.oldStart} +{hunk.newStart} @@{' '}
+                <span class="plain-line">{visibleText(hunk.context)}</span>
+              </span>
             </div>
           )}
           {blocks(from, until).map(block => (
-            <DiffRows key={block.from} {...{ file, hunk, commenting, target }} {...block} />
+            <DiffRows
+              key={block.from}
+              {...{ file, hunk, commenting, target, isSplit }}
+              {...block}
+              paint={paintHunk?.(file.path, hunk) ?? null}
+            />
           ))}
         </div>
       ))}

@@ -3,12 +3,14 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { visibleText } from '../../../src/base/text.ts';
 import { useKeys } from '../../keys.ts';
 import { Button } from '../../ui/button.tsx';
+import { plural } from '../../ui/figures.ts';
 import { toast } from '../../ui/toast.tsx';
 import { Lines } from '../../ui/usage.tsx';
 import { FileDiff } from './diff-file.tsx';
 import { type DiffPlace, openAtFirst, placeInHash, placeName } from './diff-place.ts';
 import type { Commenting } from './diff-rows.tsx';
 import { parseDiff } from './parse-diff.ts';
+import { contentMark, loadViewed, saveViewed } from './viewed-files.ts';
 
 /** Lines that can be commented on; arrow keys move the focus between them. */
 const LINE = '.diff-row[data-place]';
@@ -28,7 +30,7 @@ function focusLine(box: HTMLElement | null, by: 1 | -1): void {
   neighbour(box, all(box, LINE), by)?.focus();
 }
 
-/** The focused line; null: none. */
+/** The focused line of the diff. Null if there is none. */
 function placeInFocus(box: HTMLElement | null): DiffPlace | null {
   const line = document.activeElement?.closest<HTMLElement>(LINE);
   if (!line || !box?.contains(line)) return null;
@@ -55,13 +57,33 @@ const all = (box: HTMLElement | null, selector: string): HTMLElement[] => [
 
 const MAX_FILES = 300;
 
-/** Files of a diff that can be folded, navigated by keys and commented on. */
-export function DiffFiles({ text, commenting }: { text: string; commenting: Commenting | null }) {
+interface DiffFilesProps {
+  text: string;
+  commenting: Commenting | null;
+  /** Storage key for the marks of viewed files. Null if files cannot be marked. */
+  viewedAs?: string | null;
+}
+
+/** Files of a diff that can be filtered, folded, navigated by keys, marked as viewed and commented on. */
+export function DiffFiles({ text, commenting, viewedAs = null }: DiffFilesProps) {
   const files = useMemo(() => parseDiff(text), [text]);
+  const marks = useMemo(() => new Map(files.map(file => [file.path, contentMark(file)])), [files]);
+  const [viewed, setViewed] = useState(() => loadViewed(viewedAs));
+  const isViewed = (path: string) => viewed.get(path) === marks.get(path);
   const [open, setOpen] = useState(() => {
-    const first = withTarget(openAtFirst(files));
+    const unread = files.filter(({ path }) => viewed.get(path) !== marks.get(path));
+    const first = withTarget(openAtFirst(unread));
     return commenting?.editing ? first.add(commenting.editing.path) : first;
   });
+  const [filter, setFilter] = useState('');
+  const wanted = filter.trim().toLowerCase();
+  const found = wanted === '' ? files : files.filter(({ path }) => path.toLowerCase().includes(wanted));
+  const filterBox = useRef<HTMLInputElement>(null);
+  const [isSplit, setSplit] = useState(() => sessionStorage.getItem(SPLIT_KEY) === 'true');
+  const turnSplit = () => {
+    sessionStorage.setItem(SPLIT_KEY, String(!isSplit));
+    setSplit(!isSplit);
+  };
   const [most, setMost] = useState(MAX_FILES);
   const [target, setTarget] = useState(() => targetName());
   const box = useRef<HTMLDivElement>(null);
@@ -71,6 +93,15 @@ export function DiffFiles({ text, commenting }: { text: string; commenting: Comm
     else next.delete(path);
     setOpen(next);
   };
+  const view = (path: string) => {
+    const next = new Map(viewed);
+    if (isViewed(path)) next.delete(path);
+    else next.set(path, marks.get(path)!);
+    setViewed(next);
+    saveViewed(viewedAs, next);
+    turn(path, !next.has(path));
+  };
+  const fileInFocus = () => document.activeElement?.closest<HTMLElement>('.diff-file')?.dataset.path;
   const jump = (path: string) => {
     turn(path, true);
     requestAnimationFrame(() => fileElement(box.current, path)?.scrollIntoView({ block: 'start' }));
@@ -102,6 +133,14 @@ export function DiffFiles({ text, commenting }: { text: string; commenting: Comm
       run: comment,
       when: () => commenting !== null,
     },
+    { key: 'u', what: 'Split or unified', run: turnSplit },
+    { key: 'F', what: 'Filter files', run: () => filterBox.current?.select() },
+    {
+      key: 'v',
+      what: 'Mark the file in focus as viewed',
+      run: () => view(fileInFocus()!),
+      when: () => viewedAs !== null && fileInFocus() !== undefined,
+    },
     {
       key: 'a',
       what: 'Open or fold all files',
@@ -112,23 +151,60 @@ export function DiffFiles({ text, commenting }: { text: string; commenting: Comm
   return (
     <div class="diff">
       <nav class="diff-list" aria-label="Changed files">
+        <div class="diff-list-tools">
+          <input
+            ref={filterBox}
+            type="search"
+            aria-label="Filter files"
+            placeholder="filter files"
+            value={filter}
+            onInput={event => setFilter(event.currentTarget.value)}
+            onKeyDown={event => {
+              if (event.key !== 'Escape') return;
+              setFilter('');
+              event.currentTarget.blur();
+            }}
+          />
+          <Button keyName="u" isPressed={isSplit} onClick={turnSplit}>
+            split
+          </Button>
+        </div>
+        {viewedAs !== null && (
+          <p class="soft">
+            {files.filter(({ path }) => isViewed(path)).length} of {plural(files.length, 'file')} viewed
+          </p>
+        )}
         <ul>
-          {files.slice(0, most).map(file => (
-            <li key={file.path}>
-              <button type="button" class="diff-jump" onClick={() => jump(file.path)}>
-                <span class="diff-path">{visibleText(file.path)}</span>
-              </button>
-              <Lines lines={file.isBinary ? null : file} />
-            </li>
+          {found.slice(0, most).map((file, index, shown) => (
+            <>
+              {folderOf(file.path) !== folderOf(shown[index - 1]?.path ?? '') && (
+                <li key={`in ${file.path}`} class="diff-folder soft">
+                  {visibleText(folderOf(file.path))}
+                </li>
+              )}
+              <li key={file.path} class={isViewed(file.path) ? 'is-viewed' : ''}>
+                <button
+                  type="button"
+                  class="diff-jump"
+                  title={visibleText(file.path)}
+                  onClick={() => jump(file.path)}
+                >
+                  <span class="diff-path">{visibleText(file.path.slice(folderOf(file.path).length))}</span>
+                  {isViewed(file.path) && <span class="unseen"> viewed</span>}
+                </button>
+                <Lines lines={file.isBinary ? null : file} />
+              </li>
+            </>
           ))}
         </ul>
-        {files.length > most && (
-          <Button onClick={() => setMost(most + MAX_FILES)}>Show more of {files.length} files</Button>
+        {found.length === 0 && <p class="soft">No file matches.</p>}
+        {found.length > most && (
+          <Button onClick={() => setMost(most + MAX_FILES)}>Show more of {found.length} files</Button>
         )}
       </nav>
       {/* biome-ignore lint/a11y/noStaticElementInteractions: arrows move the focus that a line in it has */}
       <div ref={box} class="diff-files" onKeyDown={onArrow} onClick={onNumber}>
-        {files.slice(0, most).map(file => (
+        {found.slice(0, most).map(file => (
           <FileDiff
             key={file.path}
             file={file}
@@ -136,6 +212,8 @@ export function DiffFiles({ text, commenting }: { text: string; commenting: Comm
             onOpen={isOpen => turn(file.path, isOpen)}
             commenting={commenting}
             target={target?.startsWith(`${file.path}:`) ? target : null}
+            isSplit={isSplit}
+            viewed={viewedAs === null ? null : { isViewed: isViewed(file.path), turn: () => view(file.path) }}
           />
         ))}
       </div>
@@ -163,6 +241,11 @@ export function DiffFiles({ text, commenting }: { text: string; commenting: Comm
     setTarget(place);
   }
 }
+
+const SPLIT_KEY = 'squad-split';
+
+/** Folder of a path, with its slash. Empty for a file at the top. */
+const folderOf = (path: string): string => path.slice(0, path.lastIndexOf('/') + 1);
 
 function targetName(): string | null {
   const place = placeInHash(location.hash);

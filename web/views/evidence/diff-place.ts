@@ -11,7 +11,7 @@ export interface DiffPlace {
 export const placeName = ({ path, line, side }: DiffPlace): string =>
   `${path}:${side === 'new' ? 'R' : 'L'}${line}`;
 
-/** Parses `#src/a.ts:R40` or `#src/a.ts`; null: not a place in a diff. */
+/** Parses `#src/a.ts:R40` or `#src/a.ts`. Null if the text is not a place in a diff. */
 export function placeInHash(hash: string): { path: string; line: number | null; side: 'old' | 'new' } | null {
   let name: string;
   try {
@@ -38,7 +38,7 @@ const MAX_OPEN_LINES = 1_500;
 export const rowsOf = (file: DiffFile): number =>
   file.hunks.reduce((sum, { lines }) => sum + lines.length + 1, 0);
 
-/** Index of a place among the rows of its file, including hunk headers; -1: the file has no such row. */
+/** Index of a place among the rows of its file, including hunk headers. Returns -1 if the file has no such row. */
 export function rowOf(file: DiffFile, name: string): number {
   let row = 0;
   for (const { lines } of file.hunks) {
@@ -52,7 +52,7 @@ export function rowOf(file: DiffFile, name: string): number {
   return -1;
 }
 
-/** The part of each hunk within these rows. */
+/** Returns the part of each hunk that is within these rows. */
 export function partsOf(
   { hunks }: DiffFile,
   shown: { from: number; until: number },
@@ -68,7 +68,7 @@ export function partsOf(
   });
 }
 
-/** Which files are open at first. */
+/** Selects the files of a diff that are open at first. */
 export function openAtFirst(files: readonly DiffFile[]): Set<string> {
   const open = new Set<string>();
   let left = MAX_OPEN_LINES;

@@ -3,6 +3,7 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { visibleText } from '../../../src/base/text.ts';
 import { Button } from '../../ui/button.tsx';
 import { type DiffPlace, placeName, placeOfLine } from './diff-place.ts';
+import type { Paint } from './paint-diff.ts';
 import type { DiffFile, DiffHunk, DiffLine } from './parse-diff.ts';
 import { isSamePlace, type LineComment } from './saved-comments.ts';
 
@@ -18,7 +19,7 @@ interface CommentBoxProps {
 function CommentBox({ place, before, onInput, onDone, onClose }: CommentBoxProps) {
   const [text, setText] = useState(before);
   const box = useRef<HTMLTextAreaElement>(null);
-  // In a layout effect, so that the next key press already goes to the editor.
+  // A layout effect is used, so that the next key press already goes to the editor.
   useLayoutEffect(() => {
     const focused = document.activeElement;
     box.current?.focus();
@@ -27,33 +28,35 @@ function CommentBox({ place, before, onInput, onDone, onClose }: CommentBoxProps
     };
   }, []);
   return (
-    <div class="diff-box">
-      <textarea
-        ref={box}
-        aria-label={`Comment on ${visibleText(placeName(place))}`}
-        placeholder="What should the agent do here?"
-        maxLength={20_000}
-        value={text}
-        onInput={event => {
-          setText(event.currentTarget.value);
-          onInput(event.currentTarget.value);
-        }}
-        onKeyDown={event => {
-          if (event.key === 'Escape') onClose();
-          if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) onDone(text);
-        }}
-      />
-      <p class="actions">
-        <Button tone="main" keyName="Ctrl ↵" onClick={() => onDone(text)}>
-          {' '}
-          Save{' '}
-        </Button>
-        <Button keyName="esc" onClick={onClose}>
-          {' '}
-          Cancel{' '}
-        </Button>
-        <span class="soft">All comments are sent together. Empty comments are discarded.</span>
-      </p>
+    <div class="diff-box" role="row">
+      <div role="cell">
+        <textarea
+          ref={box}
+          aria-label={`Comment on ${visibleText(placeName(place))}`}
+          placeholder="What should the agent do here?"
+          maxLength={20_000}
+          value={text}
+          onInput={event => {
+            setText(event.currentTarget.value);
+            onInput(event.currentTarget.value);
+          }}
+          onKeyDown={event => {
+            if (event.key === 'Escape') onClose();
+            if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) onDone(text);
+          }}
+        />
+        <p class="actions">
+          <Button tone="main" keyName="Ctrl ↵" onClick={() => onDone(text)}>
+            {' '}
+            Save{' '}
+          </Button>
+          <Button keyName="esc" onClick={onClose}>
+            {' '}
+            Cancel{' '}
+          </Button>
+          <span class="soft">All comments are sent together. Empty comments are discarded.</span>
+        </p>
+      </div>
     </div>
   );
 }
@@ -71,12 +74,19 @@ export interface Commenting {
   saveDraft(place: DiffPlace, text: string): void;
 }
 
-interface RowsProps {
+/** How lines are drawn. */
+export interface DiffLook {
+  isSplit: boolean;
+  /** Coloured parts of each line. Null if the colours are not loaded or the file is too long. */
+  paint: ReadonlyMap<DiffLine, Paint[]> | null;
+}
+
+interface RowsProps extends DiffLook {
   file: DiffFile;
   hunk: DiffHunk;
   from: number;
   until: number;
-  /** Null: comments are off. */
+  /** State of commenting. Null if comments are off. */
   commenting: Commenting | null;
   target: string | null;
 }
@@ -84,9 +94,8 @@ interface RowsProps {
 /** A block of lines, redrawn only when its own lines or comments change. */
 export class DiffRows extends Component<RowsProps> {
   override shouldComponentUpdate(next: RowsProps): boolean {
-    const { hunk, from, until, target } = this.props;
-    if (hunk !== next.hunk || from !== next.from || until !== next.until || target !== next.target)
-      return true;
+    const fields = ['hunk', 'from', 'until', 'target', 'isSplit', 'paint'] as const;
+    if (fields.some(field => this.props[field] !== next[field])) return true;
     return JSON.stringify(this.#ofMine(this.props)) !== JSON.stringify(this.#ofMine(next));
   }
 
@@ -98,12 +107,13 @@ export class DiffRows extends Component<RowsProps> {
     return [comments.filter(isMine), editing && isMine(editing) ? editing : null];
   }
 
-  render({ file, hunk, from, until, commenting, target }: RowsProps) {
+  render({ hunk, from, until, isSplit, ...given }: RowsProps) {
+    const lines = hunk.lines.slice(from, until);
     return (
-      <div class="diff-block">
-        {hunk.lines.slice(from, until).map((line, index) => (
-          <Row key={index} {...{ file, line, commenting, target }} />
-        ))}
+      <div class="diff-block" role="rowgroup">
+        {isSplit
+          ? sidesOf(lines).map((pair, index) => <Pair key={index} pair={pair} {...given} />)
+          : lines.map((line, index) => <Row key={index} line={line} {...given} />)}
       </div>
     );
   }
@@ -114,22 +124,106 @@ interface RowProps {
   line: DiffLine;
   commenting: Commenting | null;
   target: string | null;
+  paint: DiffLook['paint'];
 }
 
-function Row({ file, line, commenting, target }: RowProps) {
-  const place = placeOfLine(file, line);
-  const name = place && placeName(place);
-  const known = place && commenting?.comments.find(one => isSamePlace(one, place));
-  const isEditing = place && commenting?.editing && isSamePlace(commenting.editing, place);
+/**
+ * Shows lines side by side. An unchanged line is on both sides. A removed line is next to the line that replaced it.
+ */
+function sidesOf(lines: readonly DiffLine[]): [DiffLine | null, DiffLine | null][] {
+  const pairs: [DiffLine | null, DiffLine | null][] = [];
+  let removed: DiffLine[] = [];
+  let added: DiffLine[] = [];
+  const close = () => {
+    for (let at = 0; at < Math.max(removed.length, added.length); at++)
+      pairs.push([removed[at] ?? null, added[at] ?? null]);
+    removed = [];
+    added = [];
+  };
+  for (const line of lines) {
+    if (line.kind === 'removed') {
+      if (added.length > 0) close();
+      removed.push(line);
+    } else if (line.kind === 'added') added.push(line);
+    else {
+      close();
+      pairs.push([line, line]);
+    }
+  }
+  close();
+  return pairs;
+}
+
+function Pair({
+  pair: [left, right],
+  ...given
+}: Omit<RowProps, 'line'> & { pair: [DiffLine | null, DiffLine | null] }) {
   return (
     <>
-      <div
-        class={`diff-row is-${line.kind} ${name !== null && name === target ? 'is-target' : ''}`}
-        data-place={name ?? undefined}
-        tabIndex={-1}
-      >
-        <span class="diff-number">{line.oldLine}</span>
-        <span class="diff-number">{line.newLine}</span>
+      <div class="diff-pair" role="row">
+        {([left, right] as const).map((line, side) =>
+          line === null ? (
+            <span key={side} class="diff-gap" role="cell" />
+          ) : (
+            <Line
+              key={side}
+              {...given}
+              line={line}
+              role="cell"
+              number={side === 0 ? line.oldLine : line.newLine}
+              // An unchanged line counts as one place, on its right side.
+              isPlain={left === right && side === 0}
+            />
+          ),
+        )}
+      </div>
+      {[left, ...(left === right ? [] : [right])].map(
+        line => line && <Remark key={line.kind} {...given} line={line} />,
+      )}
+    </>
+  );
+}
+
+function Row(given: RowProps) {
+  return (
+    <>
+      <Line {...given} role="row" number={null} isPlain={false} />
+      <Remark {...given} />
+    </>
+  );
+}
+
+interface LineProps extends RowProps {
+  role: 'row' | 'cell';
+  /** Line number of one side, for the split view. Null if both numbers are shown. */
+  number: number | null;
+  isPlain: boolean;
+}
+
+function Line({ file, line, commenting, target, paint, role, number, isPlain }: LineProps) {
+  const place = isPlain ? null : placeOfLine(file, line);
+  const name = place && placeName(place);
+  const cell = role === 'row' ? 'cell' : undefined;
+  return (
+    <div
+      class={`diff-row is-${line.kind} ${name !== null && name === target ? 'is-target' : ''}`}
+      data-place={name ?? undefined}
+      tabIndex={-1}
+      role={role}
+    >
+      {role === 'cell' ? (
+        <span class="diff-number">{number}</span>
+      ) : (
+        <>
+          <span class="diff-number" role={cell}>
+            {line.oldLine}
+          </span>
+          <span class="diff-number" role={cell}>
+            {line.newLine}
+          </span>
+        </>
+      )}
+      <span class="diff-content" role={cell}>
         {commenting && place && (
           <button
             type="button"
@@ -142,43 +236,70 @@ function Row({ file, line, commenting, target }: RowProps) {
           </button>
         )}
         <span class="diff-sign">{SIGNS[line.kind]}</span>
-        <Text text={lineText(line.text)} />
-      </div>
-      {isEditing ? (
-        <CommentBox
-          place={place}
-          before={commenting!.draftOf(place) ?? known?.text ?? ''}
-          onInput={text => commenting!.saveDraft(place, text)}
-          onDone={text => {
-            commenting!.saveDraft(place, '');
-            commenting!.write({ ...place, quote: line.text, text });
-            commenting!.edit(null);
-          }}
-          onClose={() => {
-            commenting!.saveDraft(place, '');
-            commenting!.edit(null);
-          }}
-        />
-      ) : (
-        known && (
-          <div class="diff-remark">
-            <span class="plain">{visibleText(known.text)}</span>
-            <button type="button" class="button quiet" onClick={() => commenting!.edit(place!)}>
-              {' '}
-              edit{' '}
-            </button>
-          </div>
-        )
-      )}
-    </>
+        <Text text={lineText(line.text)} parts={paint?.get(line) ?? null} />
+      </span>
+    </div>
   );
 }
 
-/** A line that ends with CRLF is an ordinary line. */
+/** The comment on a line, or its editor. */
+function Remark({ file, line, commenting }: RowProps) {
+  const place = placeOfLine(file, line);
+  if (!place || !commenting) return null;
+  const known = commenting.comments.find(one => isSamePlace(one, place));
+  const isEditing = commenting.editing && isSamePlace(commenting.editing, place);
+  if (isEditing)
+    return (
+      <CommentBox
+        place={place}
+        before={commenting.draftOf(place) ?? known?.text ?? ''}
+        onInput={text => commenting.saveDraft(place, text)}
+        onDone={text => {
+          commenting.saveDraft(place, '');
+          commenting.write({ ...place, quote: line.text, text });
+          commenting.edit(null);
+        }}
+        onClose={() => {
+          commenting.saveDraft(place, '');
+          commenting.edit(null);
+        }}
+      />
+    );
+  if (!known) return null;
+  return (
+    <div class="diff-remark" role="row">
+      <span class="plain" role="cell">
+        {visibleText(known.text)}
+      </span>
+      <span role="cell">
+        <button type="button" class="button quiet" onClick={() => commenting.edit(place)}>
+          {' '}
+          edit{' '}
+        </button>
+      </span>
+    </div>
+  );
+}
+
+/** Text of a line. A line that ends with CRLF counts as an ordinary line. */
 export const lineText = (text: string): string => text.replace(/\r$/, '');
 
-/** A line with visible control characters, shortened if it is very long. */
-function Text({ text }: { text: string }) {
+/** Shows a line with visible control characters. A very long line is shortened, and other lines get syntax colours. */
+function Text({ text, parts }: { text: string; parts: Paint[] | null }) {
+  if (parts)
+    return (
+      <span class="diff-text">
+        {parts.map(({ text: part, kind, isChanged }, index) =>
+          kind === null && !isChanged ? (
+            visibleText(part)
+          ) : (
+            <span key={index} class={`${kind === null ? '' : `hl-${kind}`} ${isChanged ? 'is-changed' : ''}`}>
+              {visibleText(part)}
+            </span>
+          ),
+        )}
+      </span>
+    );
   const shown = text.length > MAX_LINE_LENGTH ? text.slice(0, MAX_LINE_LENGTH).toWellFormed() : text;
   return (
     <span class="diff-text">

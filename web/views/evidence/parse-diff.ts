@@ -15,12 +15,12 @@ export interface DiffHunk {
 }
 
 export interface DiffFile {
-  /** Current path; for a deleted file its last path. */
+  /** Current path of the file. For a deleted file its last path. */
   path: string;
   oldPath: string | null;
   change: 'changed' | 'added' | 'deleted' | 'renamed' | 'copied';
   isBinary: boolean;
-  /** Change of the file mode; null: unchanged. */
+  /** Change of the file mode. Null if it is unchanged. */
   modes: string | null;
   insertions: number;
   deletions: number;

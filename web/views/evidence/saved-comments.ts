@@ -32,7 +32,7 @@ export const saveComments = (
 export const loadDrafts = (run: string, storage: Reader = sessionStorage): Draft[] =>
   load(DRAFTS_KEY + run, isDraft, storage);
 
-/** An empty text removes the draft. */
+/** Saves a draft. An empty text removes it. */
 export function saveDraft(
   run: string,
   { path, line, side }: DiffPlace,
@@ -47,7 +47,10 @@ export function saveDraft(
 export const isSamePlace = (a: DiffPlace, b: DiffPlace): boolean =>
   a.path === b.path && a.line === b.line && a.side === b.side;
 
-/** Each line has one comment: a new text replaces the old one, an empty text removes it. */
+/**
+ * Sets the comment of a line. Each line has one comment: a new text replaces the old one, and an empty text removes
+ * it.
+ */
 export function withComment(comments: readonly LineComment[], one: LineComment): LineComment[] {
   const others = comments.filter(other => !isSamePlace(other, one));
   if (one.text.trim() === '') return others;

@@ -5,7 +5,7 @@ import { howMany, setUnsent, unsentComments } from './unsent-comments.ts';
 
 interface Along {
   comments: LineComment[];
-  /** True: the comments are sent with the decision. */
+  /** True if the comments are sent with the decision. */
   isAlong: boolean;
   setAlong(isAlong: boolean): void;
   /** Sends text and comments as one message, because an agent would handle two separately. */

@@ -14,7 +14,7 @@ export interface AnswerProps {
 
 interface AnswerBoxProps {
   item: InboxItem;
-  /** How the item was closed; null: it is open. */
+  /** How the item was closed. Null if it is open. */
   settled: string | null;
   seen: Seen;
 }

@@ -2,10 +2,10 @@ import { visibleText } from '../../../src/base/text.ts';
 import type { InboxItem, InboxState } from '../../../src/schema/inbox.ts';
 import type { StatusStyle } from '../../ui/status-style.ts';
 
-/** `unknown`: the item is closed, but it is not known how. */
+/** State of a closed item. `unknown` means that it is not known how the item was closed. */
 export type ClosedState = Exclude<InboxState, 'open'> | 'unknown';
 
-/** Only an answered item gets the check mark. */
+/** Styles of closed items. Only an answered item gets the check mark. */
 export const CLOSED_STYLES: Record<ClosedState, StatusStyle> = {
   answered: { word: 'answered', icon: 'check', tone: 'good' },
   declined: { word: 'declined', icon: 'cross', tone: 'off' },

@@ -81,7 +81,7 @@ export function OpenItem({ item, isOpen }: { item: ShownItem; isOpen: boolean })
   );
 }
 
-/** The deadline, and what happens after it. */
+/** Shows the deadline of an item, and what happens after it. */
 function Deadline({ item: { deadlineAt, default: standing } }: { item: ShownItem }) {
   const then =
     standing === null ? 'the agent continues without an answer' : `the answer is “${visibleText(standing)}”`;
@@ -101,7 +101,7 @@ const refreshOn = ({ inbox }: Changes) => inbox.length > 0;
 
 /** Lists open questions, earliest deadline first, and closed ones. */
 export function InboxPage() {
-  // The address may name an item beyond the first page; then more are loaded.
+  // The address may name an item beyond the first page. Then more are loaded.
   const [limit, setLimit] = useState(location.hash === '' ? FIRST : MAX_ITEMS);
   const { data, error, reload } = useQuery('list_inbox', { state: 'open', limit }, { refreshOn });
   const before = useQuery('list_inbox', { state: 'settled', limit: FIRST }, { refreshOn });

@@ -21,13 +21,16 @@ export function itemKeys(list: RefObject<HTMLElement | null>): Binding[] {
 }
 
 /** A key clicks the button that shows it, if there is one. */
-export function answerKeys(current: () => Element | null | undefined): Binding[] {
-  const button = (key: string) => current()?.querySelector<HTMLElement>(`[data-key="${key}"]`);
-  const press = (key: string, what: string): Binding => ({
-    ...{ key, what },
-    run: () => button(key)?.click(),
-    when: () => button(key) != null,
-  });
-  const choices = Array.from({ length: 9 }, (_, at) => press(String(at + 1), `Answer: choice ${at + 1}`));
-  return [press('y', 'Allow'), press('n', 'Deny'), ...choices];
+export function answerKeys(current: Current): Binding[] {
+  return [press(current, 'y', 'Allow'), press(current, 'n', 'Deny'), ...choiceKeys(current)];
+}
+
+export const choiceKeys = (current: Current): Binding[] =>
+  Array.from({ length: 9 }, (_, at) => press(current, String(at + 1), `Answer: choice ${at + 1}`));
+
+type Current = () => Element | null | undefined;
+
+function press(current: Current, key: string, what: string): Binding {
+  const button = () => current()?.querySelector<HTMLElement>(`[data-key="${key}"]`);
+  return { key, what, run: () => button()?.click(), when: () => button() != null };
 }

@@ -28,7 +28,7 @@ const shortened = (text: string): string =>
   text.length > 60 ? `${text.slice(0, 59).toWellFormed()}…` : text;
 
 export interface Answering {
-  /** Why no answer can be sent now; null: it can. */
+  /** Why no answer can be sent now. Null if an answer can be sent. */
   why: string | null;
   /** Sends an answer; null declines. Returns false if nothing was sent. */
   send(answer: string | null): Promise<boolean>;

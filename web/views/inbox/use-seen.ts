@@ -4,9 +4,9 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 export interface Seen {
   /** The element whose edges (`[data-edge]`) have to be visible once. */
   ref: RefObject<HTMLDivElement | null>;
-  /** Null: not measured yet. */
+  /** Whether the details were visible. Null if not measured yet. */
   isSeen: boolean | null;
-  /** Scrolls to the part that was not visible yet. */
+  /** Scrolls to the part of the details that was not visible yet. */
   show(): void;
 }
 

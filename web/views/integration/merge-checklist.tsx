@@ -6,10 +6,12 @@ import { useKeys } from '../../keys.ts';
 import { type ApiError, asApiError, call } from '../../state/api.ts';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
+import { Empty } from '../../ui/empty.tsx';
 import { plural } from '../../ui/figures.ts';
 import { Problem } from '../../ui/problem.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { sentences } from '../sentences.ts';
+import { CheckOutput } from './check-output.tsx';
 import { MergeFields } from './merge-fields.tsx';
 import { MergePlan } from './merge-plan.tsx';
 import { DEFAULT_REQUEST, isSameRequest, mergeFlags, planInput } from './merge-request.ts';
@@ -18,13 +20,18 @@ import { mergeStep } from './merge-step.ts';
 type Plan = Output<'plan_integration'>;
 
 interface MergeChecklistProps {
-  squadId: string;
+  /** Runs or squads to merge. With an empty list all completed runs of the repository are merged. */
+  ids: readonly string[];
   workspace: string;
-  onClose(): void;
+  /** Closes the plan. Absent if the plan is a page of its own. */
+  onClose?(): void;
+  onMerged?(): void;
+  /** Called with the runs that the user selects. Absent if the user cannot leave runs out. */
+  onChoose?(ids: string[]): void;
 }
 
 /** Shows the merge plan, then the check, then the merge button. Exactly the plan that was shown is merged. */
-export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistProps) {
+export function MergeChecklist({ ids, workspace, onClose, onMerged, onChoose }: MergeChecklistProps) {
   const [plan, setPlan] = useState<Plan | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
   const [doing, setDoing] = useState<'trial' | 'check' | 'merge' | null>(null);
@@ -52,7 +59,7 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
   };
   const look = (runsCheck: boolean) =>
     during(runsCheck ? 'check' : 'trial', async signal => {
-      const input = { ids: [squadId], runsCheck, ...planInput(request) };
+      const input = { ids: [...ids], runsCheck, ...planInput(request) };
       setPlan(await call('plan_integration', input, { workspace, signal }));
       setPlanned(request);
     });
@@ -69,37 +76,41 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
           ...notes,
         ]),
       );
-      onClose();
+      onMerged?.();
+      if (onClose) onClose();
+      else void look(false);
     });
 
   useEffect(() => {
-    heading.current?.focus();
+    if (onClose) heading.current?.focus();
     void look(false);
     return () => underWay.current?.abort();
-  }, [squadId]);
+  }, [ids.join(' ')]);
 
   const step = plan && mergeStep(plan, removes);
   const busy = doing && 'Wait until the current step has finished.';
-  // Only a plan that was shown can be merged.
+  // Why merging is disabled. Only a plan that was shown can be merged.
   const unready =
     busy ??
     (isSameRequest(request, planned) ? null : 'Update the plan first: you have changed the settings.');
   const flags = `${mergeFlags(planned)}${removes ? ' --remove' : ''}`;
-  const command = `squad integrate ${shellWord(squadId)}${flags} --workspace ${shellWord(workspace)}`;
+  const command = `squad integrate${ids.map(id => ` ${shellWord(id)}`).join('')}${flags} --workspace ${shellWord(workspace)}`;
   useKeys([
     { key: 'x', what: 'Run the check', run: () => setAsks('check'), when: () => !unready && !!step?.check },
     { key: 'm', what: 'Merge', run: () => setAsks('merge'), when: () => !unready && step?.why === null },
-    { key: 'esc', what: 'Close the merge plan', run: onClose },
+    { key: 'esc', what: 'Close the merge plan', run: () => onClose?.(), when: () => onClose !== undefined },
   ]);
   return (
     <section class="merge" aria-labelledby="merge-title">
       <header class="merge-head">
         <h2 id="merge-title" tabIndex={-1} ref={heading}>
-          Merge
+          {onClose ? 'Merge' : 'Branches'}
         </h2>
-        <Button tone="quiet" onClick={onClose}>
-          Close
-        </Button>
+        {onClose && (
+          <Button tone="quiet" onClick={onClose}>
+            Close
+          </Button>
+        )}
       </header>
       {error && <Problem error={error} onRetry={() => void look(false)} />}
       {doing && (
@@ -109,6 +120,7 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
           {doing === 'merge' && 'Merging…'}
         </p>
       )}
+      {doing === 'check' && <CheckOutput />}
       <MergeFields
         request={request}
         onChange={setRequest}
@@ -116,8 +128,13 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
         why={busy}
         onTry={() => void look(false)}
       />
-      {plan && <MergePlan plan={plan} />}
-      {plan && step && (
+      {plan && plan.branches.length === 0 && !onClose && (
+        <Empty title="Nothing to merge">
+          Branches of completed runs appear here: <code>squad run coder "…" --worktree</code>
+        </Empty>
+      )}
+      {plan && <MergePlan plan={plan} chosen={ids} onChoose={onChoose} />}
+      {plan && step && (onClose || plan.branches.length > 0) && (
         <div class="merge-actions">
           <label>
             <input

@@ -3,9 +3,9 @@ import type { MergeRequest } from './merge-request.ts';
 interface MergeFieldsProps {
   request: MergeRequest;
   onChange(request: MergeRequest): void;
-  /** Target of the last trial merge; null: none yet. */
+  /** Target of the last trial merge. Null before the first one. */
   target: string | null;
-  /** Why no trial merge can run now. */
+  /** Why no trial merge can run now. Null if it can. */
   why: string | null;
   onTry(): void;
 }

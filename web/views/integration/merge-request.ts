@@ -3,9 +3,9 @@ import { shellWord } from '../../../src/schema/shell-word.ts';
 
 /** The user's settings for a merge. */
 export interface MergeRequest {
-  /** Target branch; empty: the branch that the runs started from. */
+  /** Target branch. Empty means the branch that the runs started from. */
   into: string;
-  /** `project`: the configured check, if there is one. */
+  /** Check to run before the merge. `project` is the configured check, if there is one. */
   check: 'project' | 'command' | 'none';
   /** Shell command; used only if `check` is `command`. */
   command: string;

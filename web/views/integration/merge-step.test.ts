@@ -40,7 +40,7 @@ describe('mergeStep', () => {
   it('tells what is left out and what is committed first', () => {
     const branches = [branch('merges', { commitsWork: true }), branch('conflict')];
     expect(mergeStep(plan({ branches }), false).effect).toMatch(
-      /Uncommitted work of . of them is committed first.*1 is left out/,
+      /Uncommitted work of . of these branches is committed first.*1 is left out/,
     );
   });
 });

@@ -4,9 +4,9 @@ import { plural } from '../../ui/figures.ts';
 
 export interface MergeStep {
   label: string;
-  /** Effect of the merge. */
+  /** Effect of the merge, shown to the user. */
   effect: string;
-  /** Why the plan cannot be merged; null: it can. */
+  /** Why the plan cannot be merged. Null if it can. */
   why: string | null;
   /** Description of the check if it is the next step, otherwise null. */
   check: string | null;
@@ -22,7 +22,7 @@ export function mergeStep(plan: IntegrationPlan, removes: boolean): MergeStep {
   const isUnchecked = check?.outcome === 'not_run';
   const parts = [
     `Moves ${target ?? 'the target'} from ${short(from)} to ${short(to)}, with ${many} merged.`,
-    ...(commits > 0 ? [`Uncommitted work of ${commits} of them is committed first.`] : []),
+    ...(commits > 0 ? [`Uncommitted work of ${commits} of these branches is committed first.`] : []),
     ...(folder === null ? [] : [`The files in ${folder} are updated.`]),
     ...(left > 0 ? [`${left} ${left === 1 ? 'is' : 'are'} left out.`] : []),
     removes ? 'Their work trees are removed, the branches stay.' : 'Work trees and branches stay.',

@@ -1,12 +1,12 @@
 import { type OutputPiece, OutputWindow } from './output-window.ts';
 
-/** Where an output is read from. */
+/** Source of an output. */
 export interface OutputSource {
   /** Reads a piece. `wholeLines`: cuts it at line ends, unless it is part of one long line. */
   read(offset: number, limit: number, wholeLines: boolean): Promise<Piece>;
-  /** The line that contains a byte; null: not found yet, ask again. */
+  /** The line that contains a byte. Null if it was not found yet, and has to be requested again. */
   lineAt(offset: number): Promise<{ line: number | null; isComplete: boolean }>;
-  /** Offset at which a line starts. */
+  /** Finds the offset at which a line starts. */
   placeOf(line: number): Promise<{ line: number | null; offset: number | null; isComplete: boolean }>;
 }
 
@@ -17,7 +17,7 @@ type Piece = OutputPiece & { size: number };
 const PAGE = 64 * 1024;
 const TAIL = 128 * 1024;
 /**
- * Maximum number of lines per page. With very short lines fewer bytes are read at once; otherwise one page would exceed
+ * Maximum number of lines per page. With very short lines fewer bytes are read at once. Otherwise one page would exceed
  * the window.
  */
 const MAX_IN_PAGE = 1_000;
@@ -78,8 +78,8 @@ export class OutputFeed {
   }
 
   /**
-   * Loads the output around a line and returns its number; after the end, that of the last line. Null: there is no
-   * output.
+   * Loads the output around a line and returns the number of that line, or of the last line if the requested one is
+   * after the end. Null if there is no output.
    */
   async openLine(line: number): Promise<number | null> {
     for (let asked = 0; asked < MAX_REQUESTS && !this.#isStopped; asked++) {
@@ -136,7 +136,7 @@ export class OutputFeed {
     });
   }
 
-  /** Returns false if no more could be read. */
+  /** Reads newer output. Returns false if no more could be read. */
   async #readNewer({ isWanted }: { isWanted: boolean }): Promise<boolean> {
     const from = this.window.end;
     const isWhole = !this.window.isInsideLine;

@@ -43,7 +43,7 @@ export class OutputPane {
     this.#host.replaceChildren();
   }
 
-  /** Element of the line with this number; null if the line is not loaded. */
+  /** Element of the line with this number. Null if the line is not loaded. */
   lineElement(window: OutputWindow, line: number): HTMLElement | null {
     for (const page of window.pages) {
       const first = window.lineOf(page);
@@ -107,7 +107,8 @@ export class OutputPane {
       const first = window.lineOf(page);
       if (first === null) continue;
       for (const [index, block] of [...this.#pages.get(page.id)!.element.children].entries()) {
-        // Set on the first line inside the block: `content-visibility` scopes counters to the block.
+        // The counter is reset on the first line inside the block, because `content-visibility` scopes counters to the
+        // block.
         const line = block.firstElementChild as HTMLElement | null;
         const reset = `out ${first - 1 + index * BLOCK}`;
         if (line && line.style.counterReset !== reset) line.style.counterReset = reset;

@@ -30,7 +30,7 @@ const NAME = 'output-hit';
 /** Maximum length of a line that a pattern is tried on, the same as in the hub. */
 const MAX_SEARCHED_LENGTH = 10_000;
 
-/** Marks the words in one line without changing its nodes. Null: removes the marks. */
+/** Marks the words in one line without changing its nodes. With null the marks are removed. */
 function drawHits(
   scroller: HTMLElement | null,
   line: HTMLElement | null,
@@ -72,7 +72,7 @@ function rangeOf(nodes: Text[], from: number, to: number): Range {
 type Match = Output<'search_output'>['matches'][number];
 interface Found {
   matches: Match[];
-  /** Offset to continue from; null: the whole output was searched. */
+  /** Offset to continue from. Null if the whole output was searched. */
   next: number | null;
   /** False until the search for these words has started to return results. */
   isSearched: boolean;
@@ -144,7 +144,7 @@ export function OutputSearch({ target, output, scroller, onClose }: OutputSearch
     if (more.length > next) await go(next, more);
   };
 
-  // In a layout effect, so that the next key press already goes to the editor.
+  // A layout effect is used, so that the next key press already goes to the search field.
   useLayoutEffect(() => {
     box.current?.focus();
     return () => {

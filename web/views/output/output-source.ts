@@ -5,7 +5,7 @@ export interface OutputTarget {
   run: string;
   turn: number;
   stream: 'stdout' | 'stderr';
-  /** True: an engine's events are shown as readable text. */
+  /** True if an engine's events are shown as readable text. */
   readable: boolean;
 }
 

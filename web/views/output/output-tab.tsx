@@ -13,7 +13,7 @@ import type { ShownRun } from '../runs/run/shown-run.ts';
 import { OutputSearch } from './output-search.tsx';
 import { useOutput } from './use-output.ts';
 
-/** Parses `#L120`; null: the address names no line. */
+/** Parses `#L120`. Null if the address names no line. */
 export function lineInHash(hash: string): number | null {
   const line = /^#L([1-9]\d{0,11})$/.exec(hash)?.[1];
   return line === undefined ? null : Number(line);

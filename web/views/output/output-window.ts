@@ -5,21 +5,21 @@ export interface OutputPiece {
   text: string;
   offset: number;
   nextOffset: number;
-  /** The line in which the piece begins; null: unknown. */
+  /** The line in which the piece begins. Null if unknown. */
   firstLine: number | null;
 }
 
 /** Lines of one piece, which are shown together. */
 export interface WindowPage {
   id: number;
-  /** Number of bytes and newlines in this page. */
+  /** Byte offsets of the page, and its number of newlines. */
   start: number;
   end: number;
   newlines: number;
   lines: AnsiLine[];
-  /** True: the first bytes belong to a line that is shown with the previous page. */
+  /** True if the first bytes belong to a line that is shown with the previous page. */
   hasRest: boolean;
-  /** True: the last bytes end inside a line, which is the last one shown. */
+  /** True if the page ends inside a line. That line is the last one shown. */
   isInside: boolean;
 }
 
@@ -36,7 +36,7 @@ let lastId = 0;
  */
 export class OutputWindow {
   pages: WindowPage[] = [];
-  /** Number of the line of the first loaded byte; null: unknown. */
+  /** Number of the line of the first loaded byte. Null if unknown. */
   firstLine: number | null = null;
   #parser = new AnsiParser();
   readonly #most: number;
@@ -111,7 +111,7 @@ export class OutputWindow {
     const parser = new AnsiParser();
     const lines = parser.push(text);
     const newlines = lines.length;
-    // The last line may continue in the next page; then it is shown in two pieces.
+    // The last line may continue in the next page. Then it is shown in two pieces.
     if (parser.open.length > 0) lines.push(parser.open);
     const page = { start: offset, end: nextOffset, newlines, lines, hasRest: false, isInside: false };
     this.pages.unshift(newPage(page));

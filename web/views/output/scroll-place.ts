@@ -32,7 +32,7 @@ export class ScrollPlace {
     return this.#box.scrollHeight - this.#box.scrollTop - this.#box.clientHeight;
   }
 
-  /** Keeps a line in the middle until the reader scrolls. Null: no line. */
+  /** Keeps a line in the middle until the reader scrolls. With null no line is kept. */
   hold(line: HTMLElement | null): void {
     this.#line = line;
     line?.scrollIntoView({ block: 'center' });
@@ -58,12 +58,12 @@ export class ScrollPlace {
     this.#top = box.scrollTop;
   }
 
-  /** How the reader scrolled: up from the end, to the end, or otherwise. Null: the reader did not scroll. */
+  /** How the reader scrolled: up from the end, to the end, or otherwise. Null if the reader did not scroll. */
   readerMove(): 'left-end' | 'reached-end' | 'elsewhere' | null {
     const by = this.#box.scrollTop - this.#top;
     if (Math.abs(by) <= ROUNDING) return null;
     const isAtEnd = this.below <= AT_END;
-    // `#top` is not updated, so that many small steps up add up.
+    // `#top` is not updated here, so that many small scroll steps up add up.
     if (this.#isAtEnd()) return by < 0 && !isAtEnd ? 'left-end' : null;
     this.#top = this.#box.scrollTop;
     this.#line = null;

@@ -126,7 +126,10 @@ function Searched({ searched: { runs, since, stoppedBy } }: Pick<Found, 'searche
   );
 }
 
-/** Folder whose decisions are searched: the chosen or the only one. Undefined: not loaded yet; null: there are several. */
+/**
+ * Folder whose decisions are searched: the chosen or the only one. Undefined while it is not loaded. Null if there are
+ * several.
+ */
 function useFolder(): string | null | undefined {
   const chosen = workspace.value;
   const { data } = useQuery('list_workspaces', chosen === null ? {} : null);

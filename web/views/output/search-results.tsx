@@ -60,7 +60,7 @@ export function FoundDecisions({ decisions, q }: { decisions: Found['decisions']
 
 export function FoundOutputs({ outputs, q }: { outputs: Found['outputs']; q: string }) {
   if (outputs.length === 0) return null;
-  // Output was searched for the whole phrase.
+  // The output was searched for the whole phrase, so the link searches for it too.
   const phrase = `"${q.replaceAll('"', '')}"`;
   return (
     <Section title="Output">

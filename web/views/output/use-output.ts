@@ -16,7 +16,7 @@ export interface ShownOutput {
   error: ApiError | null;
   isReady: boolean;
   isOver: boolean;
-  /** A requested line that does not exist; null: there is none. */
+  /** Number of a requested line that does not exist. Null if there is no such request. */
   missedLine: number | null;
   /** Scrolls to a line, and loads it if needed. */
   goToLine(line: number): Promise<void>;
@@ -65,7 +65,8 @@ export function useOutput(
     const place = new ScrollPlace(box, lines, () => feed.isFollowing);
     held.current = { feed, pane, place };
     const show = (change: FeedChange) => {
-      // Checked first: the reader may have scrolled a moment ago, and the browser has not reported it yet.
+      // The scroll position is checked first. The reader may have scrolled a moment ago, and the browser has not
+      // reported it yet.
       notice.current();
       place.during(() => pane.draw(feed.window), change === 'reset');
       requestAnimationFrame(() => look.current());

@@ -1,6 +1,7 @@
 import '../views.css';
 import './reviews.css';
 import { useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
 import type { Output } from '../../../src/operations/operations.ts';
 import type { ReviewOutcome } from '../../../src/schema/review.ts';
 import { useKeys } from '../../keys.ts';
@@ -34,6 +35,7 @@ export type Review = Output<'list_reviews'>['reviews'][number];
 
 /** `/reviews`: open reviews, then closed ones. */
 export function ReviewsPage() {
+  const { route } = useLocation();
   const input = workspace.value === null ? {} : { workspace: workspace.value };
   const { data, error, reload } = useQuery('list_reviews', input, { refreshOn });
   const [deciding, setDeciding] = useState<{ review: Review; isApproval: boolean } | null>(null);
@@ -44,6 +46,12 @@ export function ReviewsPage() {
   const has = () => current !== undefined;
   useKeys([
     ...moves,
+    {
+      key: 'enter',
+      what: 'Read the changes of this review',
+      run: () => route(`/r/${current!.coderId}/changes`),
+      when: has,
+    },
     { key: 'a', what: 'Approve this review', run: () => decide(true), when: has },
     { key: 'b', what: 'Send this review back', run: () => decide(false), when: has },
   ]);
@@ -99,7 +107,7 @@ function OpenReview({ review, isCurrent, onChoose, onDecide }: OpenReviewProps) 
   return (
     <li class={isCurrent ? 'open-review current' : 'open-review'} onFocusIn={onChoose}>
       <p class="open-review-title">
-        <a href={`/r/${review.coderId}/review`}>
+        <a href={`/r/${review.coderId}/changes`}>
           <PlainLine text={review.title ?? review.coderId} />
         </a>
         <span class="num soft">
@@ -122,7 +130,7 @@ function OpenReview({ review, isCurrent, onChoose, onDecide }: OpenReviewProps) 
         <Button keyName={isCurrent ? 'b' : undefined} onClick={() => onDecide(false)}>
           Send back
         </Button>
-        <a href={`/r/${review.coderId}/review`}>Rounds and changes</a>
+        <a href={`/r/${review.coderId}/review`}>Rounds</a>
       </p>
     </li>
   );

@@ -53,7 +53,7 @@ interface ChangeProps {
   onClose(): void;
 }
 
-/** An empty value resets the setting to its default. */
+/** Form that changes a limit. An empty value resets the setting to its default. */
 function Change({ limit: { key, value }, onChanged, onClose }: ChangeProps) {
   const before = value === null ? '' : formatValue(value);
   const [typed, setTyped] = useState(before);

@@ -14,7 +14,9 @@ const DESCRIPTIONS: Record<HubSettingKey, string> = {
   'review.auto_abandon_after': 'Failed reviews after which a task is abandoned.',
   'review.timeout_hours': 'Maximum duration of one review in hours.',
   'inbox.timeout_minutes': 'Minutes an agent waits for an answer before the default is used.',
-  'sandbox.default': 'Sandboxed without being asked: runs with a work tree, or no runs.',
+  'machines.lease_seconds':
+    'Seconds for which an agent on a lost machine keeps running, if its role has `takeover`.',
+  'sandbox.default': 'Runs that are sandboxed by default: those with a work tree, or none.',
   'tmux.sessions': 'Runs that get a tmux window: worktree, all or off.',
   'prune.days': 'Days for which `squad prune` keeps ended runs.',
 };

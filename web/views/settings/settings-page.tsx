@@ -6,6 +6,7 @@ import { useKeys } from '../../keys.ts';
 import type { Changes } from '../../state/live.ts';
 import { notificationState, turnOff, turnOn } from '../../state/notifications.ts';
 import { useQuery } from '../../state/query.ts';
+import { setTheme, THEMES, type Theme, theme } from '../../state/theme.ts';
 import { Button } from '../../ui/button.tsx';
 import { Command, Copy } from '../../ui/copy.tsx';
 import { Icon } from '../../ui/icon.tsx';
@@ -178,14 +179,31 @@ export function WorkspaceValues({ settings }: { settings: Output<'inspect_worksp
   );
 }
 
+function Appearance() {
+  return (
+    <Section title="Appearance">
+      <label class="theme">
+        Theme{' '}
+        <select value={theme.value} onChange={event => setTheme(event.currentTarget.value as Theme)}>
+          {THEMES.map(name => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
+    </Section>
+  );
+}
+
 /** `/settings`: settings in effect and their sources; limits and budgets can be changed here. */
 export function SettingsPage() {
   return (
     <div class="settings">
       <PageHead title="Settings">
-        The theme follows your system, and notifications are set per browser. Everything else applies to every
-        client and the terminal.
+        Theme and notifications are set per browser. Everything else applies to every client and the terminal.
       </PageHead>
+      <Appearance />
       <Notifications />
       <HubFacts />
       <OfWorkspace what="A configuration">{path => <OfFolder path={path} key={path} />}</OfWorkspace>

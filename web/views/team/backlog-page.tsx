@@ -15,7 +15,7 @@ import type { StatusStyle } from '../../ui/status-style.ts';
 import { Notes } from '../notes.tsx';
 import { OfWorkspace } from '../of-workspace.tsx';
 import { AddItem, MarkItem, moveItem } from './edit-items.tsx';
-import { StartItem } from './start-item.tsx';
+import { ItemRun, StartItem } from './start-item.tsx';
 import type { BacklogItem } from './task-text.ts';
 
 /** `/backlog`: items of the backlog file, with a button to start a run for each. */
@@ -31,7 +31,11 @@ export function BacklogPage() {
 }
 
 function Items({ path }: { path: string }) {
-  const { data, error, reload } = useQuery('list_backlog', {}, { workspace: path, refreshOn });
+  const { data, error, reload } = useQuery(
+    'list_backlog',
+    {},
+    { workspace: path, refreshOn: changesBacklog },
+  );
   const [starting, setStarting] = useState<BacklogItem | null>(null);
   const [marking, setMarking] = useState<BacklogItem | null>(null);
   const [isAdding, setAdding] = useState(false);
@@ -115,8 +119,9 @@ function Items({ path }: { path: string }) {
   );
 }
 
-/** A run may have changed the file, so it is read again when one ends. */
-const refreshOn = ({ events }: Changes) => events.some(({ body }) => body.type === 'run.ended');
+/** Runs can change the backlog file, and items show the status of their runs. */
+export const changesBacklog = ({ events }: Changes): boolean =>
+  events.some(({ body }) => /^(run\.(queued|started|ended)|review\.|squad\.)/.test(body.type));
 
 const DONE: StatusStyle = { word: 'done', icon: 'check', tone: 'good' };
 const OPEN: StatusStyle = { word: 'open', icon: 'clock', tone: 'calm' };
@@ -130,7 +135,7 @@ interface ItemProps {
 }
 
 function Item({ item, isCurrent, onStart, onMark, onMove }: ItemProps) {
-  const { title, done, issue, owner, priority, notes } = item;
+  const { title, done, issue, owner, priority, notes, run } = item;
   return (
     <li class={isCurrent ? 'backlog-item current' : 'backlog-item'}>
       <StatusMark style={done ? DONE : OPEN} />
@@ -148,13 +153,14 @@ function Item({ item, isCurrent, onStart, onMark, onMove }: ItemProps) {
         )}
       </div>
       <span class="backlog-buttons">
+        {run && <ItemRun run={run} />}
         <Button
           onClick={onStart}
-          label={`Start a run for: ${title}`}
+          label={`${run ? 'Start another run' : 'Start a run'} for: ${title}`}
           why={done ? 'Already done' : null}
           keyName={isCurrent ? 's' : undefined}
         >
-          Start
+          {run ? 'Start again' : 'Start'}
         </Button>
         <Button
           onClick={onMark}

@@ -12,7 +12,7 @@ import type { BacklogItem } from './task-text.ts';
 export interface ShownFile {
   workspace: string;
   revision: string;
-  /** Loads the file again. */
+  /** Loads the backlog file again. */
   reload(): void;
 }
 
@@ -24,7 +24,7 @@ async function edit(
     const answer = await call('edit_backlog', { ...input, revision }, { workspace });
     return answer.number;
   } finally {
-    // Also after a refusal, because the file has changed then.
+    // The file is also loaded again after a refusal, because a refusal means that it has changed.
     reload();
   }
 }

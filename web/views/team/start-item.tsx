@@ -5,6 +5,8 @@ import { call } from '../../state/api.ts';
 import { useQuery } from '../../state/query.ts';
 import { Confirm, Dialog } from '../../ui/dialog.tsx';
 import { Problem } from '../../ui/problem.tsx';
+import { StatusWord } from '../../ui/status.tsx';
+import { statusStyle } from '../../ui/status-style.ts';
 import { toast } from '../../ui/toast.tsx';
 import { sentences } from '../sentences.ts';
 import { type BacklogItem, roleOf, taskText } from './task-text.ts';
@@ -13,6 +15,15 @@ interface StartItemProps {
   item: BacklogItem;
   workspace: string;
   onClose(): void;
+}
+
+/** Shows the last run of an item and its status. */
+export function ItemRun({ run }: { run: NonNullable<BacklogItem['run']> }) {
+  return (
+    <a class="item-run" href={`/r/${run.id}`}>
+      <StatusWord status={run.status} />
+    </a>
+  );
 }
 
 /** Dialog that starts a run for one item: its role, and whether it gets a work tree. */
@@ -34,18 +45,22 @@ export function StartItem({ item, workspace, onClose }: StartItemProps) {
     );
   if (role === undefined) return null;
   const start = async () => {
-    const members = [{ roleId: role, task }];
+    const members = [{ roleId: role, task, backlog: item.key }];
     const isolation = isApart ? ({ isolation: 'worktree' } as const) : {};
-    const { squadId, runIds, warnings } = await call('start_squad', { members, ...isolation }, { workspace });
+    const { squadId, runIds, warnings } = await call(
+      'start_squad',
+      { members, ...isolation, again: item.run !== null },
+      { workspace },
+    );
     toast(sentences(['Started', ...warnings]));
     route(runIds.length === 1 ? `/r/${runIds[0]}/activity` : `/s/${squadId}`);
   };
   return (
     <Confirm
-      title="Start a run for this item"
-      effect={`Starts one agent as ${role} in ${workspace}, ${isApart ? 'in its own work tree and branch' : 'in the folder itself'}. The backlog file is not changed.`}
+      title={item.run ? 'Start another run for this item' : 'Start a run for this item'}
+      effect={`${item.run ? `This item was started before: ${item.run.id}, ${statusStyle(item.run.status).word}. ` : ''}Starts one agent as ${role} in ${workspace}, ${isApart ? 'in its own work tree and branch' : 'in the folder itself'}. The backlog file is not changed.`}
       command={`squad run ${shellWord(role)} ${shellWord(task)}${isApart ? ' --worktree' : ''} --workspace ${shellWord(workspace)}`}
-      yes="Start"
+      yes={item.run ? 'Start again' : 'Start'}
       tone="main"
       onYes={start}
       onClose={onClose}

@@ -9,6 +9,8 @@ const ITEM = {
   owner: null,
   priority: null,
   notes: null,
+  key: '0123456789ab',
+  run: null,
 };
 
 describe('taskText', () => {

@@ -27,7 +27,7 @@ export function readClientFile(file: string): string | null {
   }
   const bytes = readFileSync(file);
   try {
-    // Fails on other encodings: guessing one would change bytes that are not ours.
+    // Fails on other encodings, because guessing one would change bytes that do not belong to Squad.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     throw unusable(file, 'is not UTF-8 text');
@@ -50,7 +50,7 @@ export function missingFolders(file: string): string[] {
   return missing;
 }
 
-/** False if the folder is missing or not empty. */
+/** Returns false if the folder is missing or not empty. */
 export function removeEmptyFolder(folder: string): boolean {
   try {
     rmdirSync(folder);

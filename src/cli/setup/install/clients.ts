@@ -25,14 +25,14 @@ export interface Client {
   format: ConfigFormat;
   /** Candidates: the first one that exists is edited; if none exists, the first is created. */
   userFiles(context: InstallContext): string[];
-  /** Paths relative to the workspace; empty if the client has no project file. */
+  /** Paths relative to the workspace. Empty if the client has no project file. */
   projectFiles: string[];
   /** Keys of Squad's entry in the file. */
   entryPath: [string, string];
   entry(context: InstallContext): Entry;
   /** Command that starts the client in a script and lets it call the tools without asking. */
   headless?: string;
-  /** Next step for the user. */
+  /** Text that tells the user what to do next. */
   next(context: InstallContext): string;
 }
 
@@ -183,7 +183,7 @@ const SETTINGS = [
   'SQUAD_TOOLSETS',
 ];
 
-/** Needed because a client started elsewhere would use the default home. */
+/** SQUAD_HOME, if it is not the default. A client that is started elsewhere would otherwise use the default home. */
 export const movedHome = (env: InstallContext['env']): Record<string, string> =>
   env.SQUAD_HOME || xdgFolder(env.XDG_STATE_HOME) ? { SQUAD_HOME: homeFolder(env) } : {};
 

@@ -2,15 +2,15 @@ import { SquadError } from '../../../schema/error.ts';
 import type { Entry, EntryValue } from './clients.ts';
 
 /**
- * Edits a file of another program: every byte that is not ours stays the same. `text` may be empty (a new file). Every
- * method throws CONFIG_INVALID on text that does not parse.
+ * Edits a file of another program: every byte outside Squad's entry stays the same. `text` may be empty (a new file).
+ * Every method throws CONFIG_INVALID on text that does not parse.
  */
 export interface ConfigFormat {
   /** Sets the fields of `entry`; other fields in the entry stay. */
   put(text: string, path: string[], entry: Entry): string;
   /** Removes the entry; returns the text unchanged if it has none. */
   remove(text: string, path: string[]): string;
-  /** Field names of the entry; null if there is no entry. */
+  /** Field names of the entry. Null if there is no entry. */
   fields(text: string, path: string[]): string[] | null;
 }
 

@@ -24,10 +24,10 @@ import { CLIENT_NAMES, type Client, type ClientName, clientNamed, type InstallCo
 interface InstallPlan {
   client: ClientName;
   file: string;
-  /** Null: the file will be created. */
+  /** Text of the client's file before the install. Null if the file will be created. */
   before: string | null;
   after: string;
-  /** Unified diff; empty if nothing changes. */
+  /** Unified diff of the change. Empty if nothing changes. */
   diff: string;
   changed: boolean;
   modeIfNew: number;
@@ -75,7 +75,7 @@ function withoutEntry(name: ClientName, file: string, text: string, before: stri
 }
 
 function withEntry({ format, entryPath, entry }: Client, context: InstallContext, text: string): string {
-  // Replaced as a whole: an entry with a URL would otherwise get a command in addition.
+  // An entry with a URL is replaced as a whole. Otherwise it would get a command in addition to its URL.
   const isRemote = format.fields(text, entryPath)?.some(field => /url$/i.test(field)) ?? false;
   return format.put(isRemote ? format.remove(text, entryPath) : text, entryPath, entry(context));
 }
@@ -112,7 +112,7 @@ const unifiedDiff = (file: string, before: string | null, after: string) =>
 
 const Backup = z.object({
   file: z.string(),
-  /** Null: the install created the file. */
+  /** Text of the client's file before the install. Null if the install created the file. */
   before: z.string().nullable(),
   afterHash: z.string(),
   /** Folders the install created for the file, innermost first. */
@@ -132,7 +132,7 @@ function saveBackup(folder: string, client: ClientName, backup: Backup, now: num
   return path;
 }
 
-/** The last install of a client that was not undone; with `project` the last one in that folder. */
+/** The last install of a client that was not undone. With `project`, the last one in that folder. */
 function lastBackup(
   folder: string,
   client: ClientName,
@@ -166,7 +166,7 @@ export function lostInstalls(folder: string): { client: ClientName; file: string
       const text = readClientFile(file)?.replace(BOM, '') ?? '';
       return format.fields(text, entryPath) === null ? [{ client, file }] : [];
     } catch {
-      return []; // not valid, which the client itself reports
+      return []; // the file is not valid, which the client itself reports
     }
   });
 }

@@ -142,7 +142,7 @@ function plainKey(key: string): string {
   try {
     return JSON.parse(key);
   } catch {
-    // The key has an escape that only TOML knows, so it is not Squad's key.
+    // The key has an escape sequence that only TOML knows, so it cannot be Squad's key.
     return key;
   }
 }

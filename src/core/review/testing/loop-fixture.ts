@@ -26,16 +26,16 @@ export const FEEDBACK = {
 };
 export const NO_WORDS = { reviewerPrompt: null, completionMessage: null };
 
-/** A repository, a store and a running coder in its own work tree; only the agents are missing. */
+/** A real repository and store with a running coder in its own work tree. There are no agents. */
 export class LoopFixture {
   readonly repository = new Repository();
   readonly warnings: string[] = [];
-  /** How far the clock is ahead. */
+  /** Milliseconds that the clock is ahead. */
   ahead = 0;
   settings = HubSettings.parse({});
-  /** Dies here: from then on nothing of the hub reaches the disk. */
+  /** Step at which the hub dies. After it, the hub writes nothing to disk. */
   diesAt: string | null = null;
-  /** Happens between two steps. */
+  /** Called between two steps. */
   onStep: (name: string) => void = () => {};
   private isDead = false;
   readonly worktrees = createWorktrees({
@@ -63,7 +63,7 @@ export class LoopFixture {
     return fixture;
   }
 
-  /** A hub, as far as reviews go. The first, or one after the death of another. */
+  /** Starts the parts of a hub that reviews need, for the first time or after another hub died. */
   start(): void {
     this.isDead = false;
     const mortal = <T extends object>(port: T): T =>
@@ -97,7 +97,7 @@ export class LoopFixture {
     this.runner.onTurnOver = run => this.loop.onTurnOver(run);
   }
 
-  /** The next hub, with every run that has not ended. */
+  /** Starts the next hub with all runs that have not ended. */
   async startAgain(before: () => Promise<void> = async () => {}): Promise<void> {
     await this.loop.close();
     this.diesAt = null;
@@ -108,7 +108,7 @@ export class LoopFixture {
     await this.loop.recover();
   }
 
-  /** A running coder that has changed a file and committed nothing. */
+  /** Adds a running coder that has changed a file and committed nothing. */
   async coder(more: Partial<Run> = {}): Promise<Run> {
     const squad = aSquad({ workspace: this.repository.root });
     const id = newRunId();
@@ -149,7 +149,7 @@ export class LoopFixture {
     return (await this.reviews(run)).at(-1);
   }
 
-  /** Time goes by, and everything that follows from it has happened. */
+  /** Advances the clock and waits for all effects. */
   async later(ms: number, run: Run): Promise<void> {
     this.ahead += ms;
     this.loop.onTurnOver(run);

@@ -8,7 +8,7 @@ import { openGit } from '../../../workspace/git/git.ts';
 import { Proposals } from '../pull-requests.ts';
 import { LoopFixture, NO_WORDS } from './loop-fixture.ts';
 
-/** A review loop whose repository has a host. */
+/** A review loop whose repository is on a Git host. */
 export class ProposalFixture {
   readonly loop: LoopFixture;
   readonly github: GitHubServer;
@@ -16,7 +16,7 @@ export class ProposalFixture {
   /** Environment of the clients that started the runs. */
   env: Record<string, string>;
   kept: Record<string, string> = {};
-  /** Instead of those, for one run. */
+  /** Environment of one run, instead of `env`. */
   readonly envOf = new Map<string, Record<string, string>>();
   proposals!: Proposals;
 
@@ -50,7 +50,7 @@ export class ProposalFixture {
     });
   }
 
-  /** The next hub, up to where clients are let in. */
+  /** Starts the next hub, up to the moment when clients can connect. */
   async startAgain(): Promise<void> {
     await this.loop.startAgain(async () => {
       this.start();
@@ -61,7 +61,7 @@ export class ProposalFixture {
   ask = (run: Run, change: object = {}) =>
     this.proposals.open(run, { title: 'Add a parser', description: 'Why', baseBranch: null, ...change });
 
-  /** A coder that has had a round of reviews: feedback lies on its branch. */
+  /** Adds a coder that has had one review round, so that its branch contains the feedback file. */
   async codedWithFeedback(): Promise<Run> {
     const coder = await this.loop.coder();
     this.loop.write(coder, FEEDBACK_FILE, 'Fix it.\n');

@@ -5,7 +5,7 @@ import type { PlannedSquad } from '../../runs/plan-run.ts';
 import { nextStatus, type RunTransition } from '../../runs/run-state.ts';
 import type { ReviewPorts } from '../ports.ts';
 
-/** Runs without processes: their rows and statuses are real, when they start and end is for the test to say. */
+/** Runner without processes. Rows and statuses of runs are real, and the test decides when runs start and end. */
 export class StandInRunner implements Pick<ReviewPorts['runner'], keyof ReviewPorts['runner']> {
   private readonly store: Store;
   private readonly live = new Map<RunId, Run>();
@@ -82,7 +82,7 @@ export class StandInRunner implements Pick<ReviewPorts['runner'], keyof ReviewPo
     return [...this.live.values()];
   }
 
-  /** Its turn ends by itself: the end of the run, unless it waits. */
+  /** Ends the turn of a run. The run ends too, unless it waits for a review. */
   async turnEnds(id: RunId, step: RunTransition = 'complete', more: Partial<Run> = {}): Promise<void> {
     this.running.delete(id);
     const run = this.live.get(id)!;

@@ -1,4 +1,4 @@
-/** Numbers that are the same each time: a test that fails once fails again. */
+/** Random numbers that depend only on the seed, so that a failing test fails again. */
 export function randomOf(seed: number): (below: number) => number {
   let state = seed >>> 0 || 1;
   return below => {
@@ -78,7 +78,7 @@ const PIECES = [
   ],
 ];
 
-/** Something like a team file that somebody's program has gone mad over. */
+/** Builds a random text from pieces of team files. */
 export function weave(random: (below: number) => number): string {
   return Array.from({ length: random(120) }, () => PIECES[random(PIECES.length)]!).join('');
 }

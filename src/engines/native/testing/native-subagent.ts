@@ -1,6 +1,6 @@
 import type { Subagent } from '../../../schema/subagent.ts';
 
-/** A subagent that needs nothing but its model. */
+/** A subagent without servers or tools, only with a model. */
 export const nativeSubagent = (changes: Partial<Subagent> = {}): Subagent => ({
   file: '/project/review.yaml',
   name: 'review',

@@ -13,7 +13,7 @@ export interface TestServer {
   close(): Promise<void>;
 }
 
-/** A real server on loopback, at any port or, to come back after it was closed, at the same one. */
+/** Starts a real server on loopback, at a free port or at the given port, so that a closed server can come back. */
 export async function serve(listener: RequestListener, port = 0): Promise<TestServer> {
   const asked: TestServer['asked'] = [];
   const server = createServer((request, response) => {
@@ -36,13 +36,13 @@ export async function serve(listener: RequestListener, port = 0): Promise<TestSe
 export interface SampleHttp extends TestServer {
   /** How each `hold` call ended. */
   holds: string[];
-  /** Says that the tools have changed. */
+  /** Sends a notification that the tools have changed. */
   change(): void;
-  /** Forgets every session. */
+  /** Drops all sessions. */
   forget(): void;
 }
 
-/** The sample server over HTTP, in one era only. */
+/** Serves the sample server over HTTP, in one protocol version only. */
 export async function serveSample(era: Era, port = 0): Promise<SampleHttp> {
   const holds: string[] = [];
   const onHold = (state: string) => holds.push(state);
@@ -91,7 +91,7 @@ export function refuse(response: ServerResponse, status: number, code: number, m
   response.end(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message } }));
 }
 
-/** The whole body, parsed. */
+/** Reads and parses the whole body. */
 export async function bodyOf(request: IncomingMessage): Promise<{ id?: number; method?: string }> {
   const parts: Buffer[] = [];
   for await (const part of request) parts.push(part);

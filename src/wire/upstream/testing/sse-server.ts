@@ -3,7 +3,7 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
 import { sampleServer } from '../fixtures/sample-server.ts';
 import { bodyOf, serve, type TestServer } from './http-servers.ts';
 
-/** The HTTP of 2024 for an SDK server, which no longer brings it along. */
+/** The HTTP+SSE transport of the 2024 protocol for an SDK server. The SDK no longer contains it. */
 class SseTransport implements Transport {
   onclose?: () => void;
   onmessage?: Transport['onmessage'];
@@ -31,12 +31,12 @@ class SseTransport implements Transport {
 }
 
 export interface SseServer extends TestServer {
-  /** Ends the stream of events. */
+  /** Ends the event stream. */
   hangUp(): void;
   holds: string[];
 }
 
-/** The sample server over HTTP+SSE. `endpoint` is where it wants messages sent to. */
+/** Serves the sample server over HTTP+SSE. `endpoint` is the address that the server announces for messages. */
 export async function serveSse(endpoint = '/messages?session=1', port = 0): Promise<SseServer> {
   const holds: string[] = [];
   let transport: SseTransport | null = null;

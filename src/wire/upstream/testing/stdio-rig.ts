@@ -34,7 +34,7 @@ export interface StdioRig {
   end(): Promise<void>;
 }
 
-/** A fixture of this folder as a process of its own. */
+/** Starts a fixture of this folder as a separate process. */
 export function startFixture(file: string, ...args: string[]): StdioRig {
   const child = spawn(process.execPath, [join(import.meta.dirname, '../fixtures', file), ...args], {
     stdio: ['pipe', 'pipe', 'pipe'],

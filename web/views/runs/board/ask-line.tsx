@@ -15,7 +15,7 @@ interface AskLineProps {
   asking: Asking;
   asks: number;
   isSettled: boolean;
-  /** Shows the next question of the run; null: there is only one. */
+  /** Shows the next question of the run. Null if there is only one. */
   onNext: (() => void) | null;
 }
 
@@ -74,7 +74,7 @@ function Answers({ asking, settled }: AnswersProps) {
   return (
     <>
       {asking.choices.slice(0, MAX_SHOWN).map((choice, index) => (
-        <Button key={index} why={why} onClick={() => void send(choice)}>
+        <Button key={index} keyName={String(index + 1)} why={why} onClick={() => void send(choice)}>
           {shown[index]}
         </Button>
       ))}

@@ -24,23 +24,29 @@ export function movesBetween(shown: readonly string[], wanted: readonly string[]
   const after = new Set(wanted);
   const added = wanted.filter(id => !before.has(id)).length;
   const gone = shown.filter(id => !after.has(id)).length;
-  const kept = wanted.filter(id => before.has(id));
-  return added + gone + kept.length - longestInOrder(kept.map(id => shown.indexOf(id)));
+  const places = new Map(shown.map((id, place) => [id, place]));
+  const kept = wanted.flatMap(id => places.get(id) ?? []);
+  return added + gone + kept.length - longestInOrder(kept);
 }
 
 /** Length of the longest increasing subsequence: these rows keep their order, the others move. */
 function longestInOrder(places: readonly number[]): number {
   const ends: number[] = [];
   for (const place of places) {
-    const at = ends.findIndex(end => end > place);
-    ends[at === -1 ? ends.length : at] = place;
+    let [low, high] = [0, ends.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (ends[middle]! > place) high = middle;
+      else low = middle + 1;
+    }
+    ends[low] = place;
   }
   return ends.length;
 }
 
 export const needsOf = (text: string | null): Need[] => splitList(text).filter(isNeed);
 
-/** Values of the filter that are not a need. */
+/** Values of the filter that name no known attention level. */
 export const unknownNeeds = (text: string | null): string[] => splitList(text).filter(word => !isNeed(word));
 
 const splitList = (text: string | null): string[] =>

@@ -4,6 +4,7 @@ import type { Binding } from '../../../keys.ts';
 import { askToCancel, askToRetry } from '../../../shell/run-action.tsx';
 import { card } from '../../../state/live.ts';
 import { statusStyle } from '../../../ui/status-style.ts';
+import { choiceKeys } from '../../inbox/item-keys.ts';
 
 /** Keys act on the row that has the focus. */
 export function rowKeys(list: RefObject<HTMLElement | null>, go: (url: string) => void): Binding[] {
@@ -47,6 +48,7 @@ export function rowKeys(list: RefObject<HTMLElement | null>, go: (url: string) =
     { key: 'up', what: 'Previous run', repeats: true, run: () => move(-1), when: () => place() !== -1 },
     { key: 'y', what: 'Allow the request of this run, or open it', run: () => answer('y'), when: isAsked },
     { key: 'n', what: 'Deny the request of this run, or open it', run: () => answer('n'), when: isAsked },
+    ...choiceKeys(() => rows()[place()]?.querySelector('.is-asking')),
     { key: 'n', what: 'Next failed run', repeats: true, run: () => moveToFailed(1) },
     { key: 'p', what: 'Previous failed run', repeats: true, run: () => moveToFailed(-1) },
     {

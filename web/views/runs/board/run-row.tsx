@@ -12,7 +12,7 @@ import { AskLine } from './ask-line.tsx';
 import { useStableQuestion } from './use-stable-question.ts';
 
 /** Always two lines of the same height, so that nothing below a row moves. */
-export function RunRow({ id }: { id: string }) {
+export function RunRow({ id, isPlaced }: { id: string; isPlaced: boolean }) {
   const card = cardOf(id).value;
   const kept = useStableQuestion(card?.need === 'needs_you' ? card.asking : null);
   if (!card) return null;
@@ -48,9 +48,21 @@ export function RunRow({ id }: { id: string }) {
         </span>
       </div>
       <div class="run-line second">
+        <Place path={isPlaced ? card.workspace : null} />
         <SecondLine card={card} kept={kept} />
       </div>
     </li>
+  );
+}
+
+/** The workspace. Null if all rows have the same one. */
+function Place({ path }: { path: string | null }) {
+  if (path === null) return <span class="run-place" />;
+  return (
+    <span class="run-place faint" title={visibleText(path)}>
+      <span class="unseen">in </span>
+      {visibleText(path.slice(path.lastIndexOf('/') + 1) || path)}
+    </span>
   );
 }
 
@@ -114,6 +126,7 @@ function Ended({ card, endedAt }: { card: RunCard; endedAt: number }) {
       )}
       {card.branch && <code>{visibleText(card.branch)}</code>}
       {card.branch && ' · '}
+      {card.machine !== null && `on ${card.machine} · `}
       {card.sandbox !== 'off' && `${card.sandbox} sandbox · `}
       <Ago at={endedAt} />
     </>

@@ -1,13 +1,15 @@
 import './runs.css';
 import { computed } from '@preact/signals';
 import type { RefObject } from 'preact';
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { visibleText } from '../../../../src/base/text.ts';
 import { useKeys } from '../../../keys.ts';
 import { showFailure } from '../../../shell/ask-first.tsx';
+import { later } from '../../../shell/later.tsx';
 import { openStart } from '../../../shell/overlays.tsx';
-import { WorkspacePicker } from '../../../shell/workspace-picker.tsx';
+import { ViewWait } from '../../../shell/view-wait.tsx';
+import { useWorkspaces, WorkspacePicker } from '../../../shell/workspace-picker.tsx';
 import type { ApiError } from '../../../state/api.ts';
 import { lastList, lastRun } from '../../../state/last-list.ts';
 import { card } from '../../../state/live.ts';
@@ -59,18 +61,14 @@ function isAllowedHere(id: string): boolean {
 }
 
 function NoRuns({ filter }: { filter: BoardFilter }) {
-  const isFiltered = filter.needs.length > 0 || filter.q || filter.squad || filter.workspace;
+  const isFiltered = filter.needs.length > 0 || filter.q || filter.squad;
   if (isFiltered)
     return (
       <Empty title={filter.q ? `No runs match “${filter.q}”` : 'No runs match this filter'}>
         <a href="/">Show all runs</a>
       </Empty>
     );
-  return (
-    <Empty title="No runs yet" command={'squad run coder "Add a health check"'}>
-      Start one here with <kbd>N</kbd>, from your MCP client, or in a terminal in your project:
-    </Empty>
-  );
+  return <FirstRun />;
 }
 
 /** Filter for one of the squads whose runs are shown. */
@@ -118,12 +116,62 @@ function useReturn(list: RefObject<HTMLElement | null>, isFilled: boolean): void
   }, [isFilled]);
 }
 
-/** Runs in this order: needs you, failed, running, queued, done. */
+const FirstRun = later(() => import('./first-run.tsx').then(m => m.FirstRun), ViewWait);
+const BoardView = later(() => import('./board-view.tsx').then(m => m.BoardView), ViewWait);
+
+/** `/`: all runs as a list, or as a board with `?view=board`. */
 export function RunsPage() {
-  const { route, url } = useLocation();
+  const { url } = useLocation();
+  const [view, setView] = useParam('view');
   useEffect(() => {
     lastList.value = url;
   }, [url]);
+  const isBoard = view === 'board';
+  useKeys([
+    {
+      key: 'b',
+      what: isBoard ? 'Show the runs as a list' : 'Show the runs as a board',
+      run: () => setView(isBoard ? null : 'board'),
+    },
+  ]);
+  return isBoard ? (
+    <div class="runs">
+      <h1 class="unseen">Board</h1>
+      <div class="runs-tools">
+        <WorkspacePicker />
+        <ViewSwitch isBoard />
+        <StartButton />
+      </div>
+      <BoardView />
+    </div>
+  ) : (
+    <RunList />
+  );
+}
+
+function ViewSwitch({ isBoard = false }: { isBoard?: boolean }) {
+  const [, setView] = useParam('view');
+  return (
+    <span class="view-switch">
+      <Button isPressed={!isBoard} onClick={() => setView(null)}>
+        list
+      </Button>
+      <Button isPressed={isBoard} keyName="b" onClick={() => setView('board')}>
+        board
+      </Button>
+    </span>
+  );
+}
+
+const StartButton = () => (
+  <Button icon="plus" keyName="N" onClick={() => openStart()}>
+    start a run
+  </Button>
+);
+
+/** Lists runs in this order: needs you, failed, running, queued, done. */
+function RunList() {
+  const { route } = useLocation();
   const [named] = useParam('need');
   const [status] = useParam('status');
   const need = named ?? status;
@@ -131,6 +179,8 @@ export function RunsPage() {
   const [squad] = useParam('squad');
   const filter = { workspace: workspace.value, needs: needsOf(need), q, squad };
   const board = useBoard(filter);
+  const places = useWorkspaces();
+  const isPlaced = workspace.value === null && places.length > 1;
   const held = useHeldOrder<HTMLOListElement>(board.order, JSON.stringify(filter));
   useReturn(held.list, held.ids.length > 0);
   const moves = movesBetween(held.ids, held.wantedIds);
@@ -145,9 +195,8 @@ export function RunsPage() {
       <div class="runs-tools">
         <WorkspacePicker />
         <SquadPicker ids={held.ids} />
-        <Button icon="plus" keyName="N" onClick={openStart}>
-          start a run
-        </Button>
+        <ViewSwitch />
+        <StartButton />
         <span class="runs-moves" aria-live="off">
           {moves > 0 && (
             <Button tone="quiet" keyName="s" onClick={held.apply}>
@@ -159,6 +208,7 @@ export function RunsPage() {
       <Strange words={unknownNeeds(need)} />
       {board.error && <Problem error={board.error} onRetry={board.reload} />}
       {board.isAnswered && held.ids.length === 0 && <NoRuns filter={filter} />}
+      {filter.needs.includes('failed') && <OlderFailures ids={held.ids} />}
       {held.ids.length > 0 && <Columns />}
       <ol
         class="board"
@@ -168,12 +218,24 @@ export function RunsPage() {
         {...held.hold}
       >
         {held.ids.map(id => (
-          <RunRow key={id} id={id} />
+          <RunRow key={id} id={id} isPlaced={isPlaced} />
         ))}
       </ol>
       {board.hasMore && <More onMore={board.more} />}
       <FooterKeys ids={held.ids} />
     </div>
+  );
+}
+
+/** The count in the top bar has only failures that still need attention; this filter shows all. */
+function OlderFailures({ ids }: { ids: readonly string[] }) {
+  const older = ids.filter(id => card(id).value?.need === 'done').length;
+  if (older === 0) return null;
+  return (
+    <p class="soft">
+      {plural(older, 'failed run')} below {older === 1 ? 'is' : 'are'} not counted above: retried, or older
+      than a day.
+    </p>
   );
 }
 
@@ -212,15 +274,29 @@ function Columns() {
   );
 }
 
+/** Loads more when the end of the list is scrolled into view. The button is for the keyboard, and after an error. */
 function More({ onMore }: { onMore(): Promise<void> }) {
   const [isLoading, setLoading] = useState(false);
+  const end = useRef<HTMLParagraphElement>(null);
   const load = async () => {
     setLoading(true);
     await onMore().catch((thrown: ApiError) => showFailure(thrown));
     setLoading(false);
   };
+  const latest = useRef(load);
+  latest.current = load;
+  useEffect(() => {
+    if (isLoading || !end.current) return;
+    const seen = new IntersectionObserver(([entry]) => {
+      if (!entry?.isIntersecting) return;
+      seen.disconnect();
+      void latest.current();
+    });
+    seen.observe(end.current);
+    return () => seen.disconnect();
+  }, [isLoading]);
   return (
-    <p class="more">
+    <p class="more" ref={end}>
       <Button onClick={() => void load()} why={isLoading ? 'Loading' : null}>
         show more
       </Button>

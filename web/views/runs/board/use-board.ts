@@ -17,6 +17,9 @@ export interface BoardFilter {
 
 type Answer = Output<'list_board'>;
 
+/** Size of the pages after the first. */
+const NEXT_PAGE = 200;
+
 /** Runs of a filter in their current order. Loads more on request. */
 export function useBoard({ workspace, needs, q, squad }: BoardFilter) {
   const input = {
@@ -44,7 +47,7 @@ export function useBoard({ workspace, needs, q, squad }: BoardFilter) {
     more: async () => {
       // Reads the current cursor, because the rendered one may be a page behind.
       const cursor = pages.next.peek();
-      if (cursor !== null) pages.more(await call('list_board', { ...input, cursor }));
+      if (cursor !== null) pages.more(await call('list_board', { ...input, limit: NEXT_PAGE, cursor }));
     },
     error,
     isLoading,
@@ -57,7 +60,7 @@ class Pages {
   readonly isAnswered = signal(false);
   readonly next = signal<string | null>(null);
   readonly #known = signal<ReadonlySet<string>>(new Set());
-  readonly #count = signal(1);
+  readonly #most = signal(PAGE);
   readonly #needs: Need[];
 
   constructor(needs: Need[]) {
@@ -68,21 +71,21 @@ class Pages {
   readonly order = computed(() => {
     const cards = [...this.#known.value].map(id => card(id).value);
     const known = cards.filter((one): one is RunCard => one !== undefined);
-    return boardOrder(known, this.#needs, this.#count.value * PAGE).join(' ');
+    return boardOrder(known, this.#needs, this.#most.value).join(' ');
   });
 
   first({ runs, next }: Answer): void {
     batch(() => {
       this.#add(runs);
       this.isAnswered.value = true;
-      if (this.#count.peek() === 1) this.next.value = next;
+      if (this.#most.peek() === PAGE) this.next.value = next;
     });
   }
 
   more({ runs, next }: Answer): void {
     batch(() => {
       this.#add(runs);
-      this.#count.value++;
+      this.#most.value += NEXT_PAGE;
       this.next.value = next;
     });
   }

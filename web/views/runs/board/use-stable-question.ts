@@ -17,7 +17,7 @@ export function useStableQuestion(asking: Asking | null) {
   const shown = isOther ? kept : asking;
   useLayoutEffect(() => keep(shown));
   const release = () => keep(latest.current);
-  // While the focus moves inside the row, nothing has it for a moment.
+  // The check is delayed, because while the focus moves inside the row, no element has it for a moment.
   const leave = () => void setTimeout(() => !isHeld() && release());
   return {
     row,

@@ -8,6 +8,7 @@ const TYPES: Record<EventBody['type'], true> = {
   'run.quiet': true,
   'run.budget': true,
   'run.stopping': true,
+  'run.told': true,
   'run.turn_ended': true,
   'run.ended': true,
   'squad.created': true,
@@ -47,7 +48,7 @@ export function filterOf(query: Record<string, string | undefined>): EventFilter
   };
 }
 
-/** Checked, because the query of a URL can contain any text. */
+/** Event types are checked, because the query of a URL can contain any text. */
 const isKnown = (type: string) => EVENT_TYPES.includes(type);
 
 export const matches = ({ body, runId, squadId }: Event, { types, run, squad }: EventFilter): boolean =>

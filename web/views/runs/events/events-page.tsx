@@ -1,14 +1,15 @@
 import '../../views.css';
 import './events.css';
+import { signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { visibleText } from '../../../../src/base/text.ts';
 import type { Event } from '../../../../src/schema/event.ts';
-import { describeEvent } from '../../../../src/schema/run-text.ts';
+import { describeEvent, runName } from '../../../../src/schema/run-text.ts';
 import { shellWord } from '../../../../src/schema/shell-word.ts';
 import { useKeys } from '../../../keys.ts';
 import { type ApiError, asApiError, call } from '../../../state/api.ts';
-import { onChanges } from '../../../state/live.ts';
+import { card, onChanges } from '../../../state/live.ts';
 import { useParam } from '../../../state/url-state.ts';
 import { Button } from '../../../ui/button.tsx';
 import { Command, Copy } from '../../../ui/copy.tsx';
@@ -17,6 +18,7 @@ import { FIGURES, plural } from '../../../ui/figures.ts';
 import { PageHead } from '../../../ui/layout.tsx';
 import { PlainLine } from '../../../ui/plain.tsx';
 import { Problem } from '../../../ui/problem.tsx';
+import { runTitle } from '../run/run-title.ts';
 import { type EventFilter, filterOf, matches, together } from './event-filter.ts';
 import { EventFilters } from './event-filters.tsx';
 
@@ -34,6 +36,7 @@ export function EventRow({ event, onRun }: { event: Event; onRun(run: string): v
           <span class="num faint">{seq}</span>
           <time dateTime={new Date(at).toISOString()}>{clock.format(at)}</time>
           <b>{body.type}</b>
+          <span class="event-run">{runId !== null && <RunOf id={runId} />}</span>
           <span class="event-words">
             <PlainLine text={words} />
           </span>
@@ -58,6 +61,26 @@ export function EventRow({ event, onRun }: { event: Event; onRun(run: string): v
       </details>
     </li>
   );
+}
+
+/** Role and task of the run of an event. The live feed and `nameRuns` fill the cards. */
+function RunOf({ id }: { id: string }) {
+  const known = card(id).value;
+  const named = names.value.get(id);
+  const text = known ? `${runName(known)}: ${known.title}` : (named ?? id);
+  return <PlainLine text={text} />;
+}
+
+const names = signal<ReadonlyMap<string, string>>(new Map());
+
+/** Loads the names of runs whose events are shown. A removed run keeps its id as name. */
+async function nameRuns(events: readonly Event[]): Promise<void> {
+  const ids = new Set(events.flatMap(({ runId }) => runId ?? []));
+  const missing = [...ids].filter(id => !names.peek().has(id));
+  if (missing.length === 0) return;
+  const found = await call('find_runs', { ids: missing }).catch(() => null);
+  const named = found?.runs.map(run => [run.id, `${runName(run)}: ${runTitle(run)}`] as const) ?? [];
+  names.value = new Map([...names.peek(), ...named]);
 }
 
 const AT_ONCE = 200;
@@ -106,6 +129,7 @@ function List({ filter }: { filter: EventFilter }) {
       if (!isThere.current) return;
       setEvents(known => together(page.events, before === null ? [] : (known ?? []), MAX_SHOWN));
       setNext(page.next);
+      void nameRuns(page.events);
     } catch (thrown) {
       if (isThere.current) setError(asApiError(thrown));
     } finally {

@@ -5,10 +5,9 @@ import { ApiError, call } from '../../../state/api.ts';
 import { onChanges } from '../../../state/live.ts';
 import { useQuery } from '../../../state/query.ts';
 import { Button } from '../../../ui/button.tsx';
-import { Copy } from '../../../ui/copy.tsx';
 import { Empty } from '../../../ui/empty.tsx';
-import { Plain } from '../../../ui/plain.tsx';
 import { Problem } from '../../../ui/problem.tsx';
+import { ChangedFiles, RunAnswer } from './answer.tsx';
 import { NO_EVENTS, withNewer, withNewest, withOlder } from './event-log.ts';
 import { FailureCard } from './failure-card.tsx';
 import { OpenQuestions } from './open-questions.tsx';
@@ -23,7 +22,7 @@ interface RunEvents {
   events: readonly Event[];
   error: ApiError | null;
   isLoading: boolean;
-  /** Loads older events; null: all are shown. */
+  /** Loads older events. Null if all are shown. */
   showOlder: (() => void) | null;
   reload(): void;
 }
@@ -32,7 +31,7 @@ interface RunEvents {
 function useRunEvents(run: string): RunEvents {
   const { data, isOf, error, isLoading, reload } = useQuery('list_events', { run, limit: LIMIT });
   const [log, setLog] = useState(NO_EVENTS);
-  /** Last event before a gap in the received events; null: there is no gap. */
+  /** Number of the last event before a gap in the received events. Null if there is no gap. */
   const seam = useRef<number | null>(null);
   const last = useRef(0);
   last.current = log.events.at(-1)?.seq ?? 0;
@@ -69,15 +68,14 @@ function useRunEvents(run: string): RunEvents {
   };
 }
 
-/** Steps of the agent and their results. */
+/** The answer and the changed files first, then the steps of the agent. */
 export function ActivityTab({ data }: { data: ShownRun }) {
   const { run, result } = data;
   const { events, error, isLoading, showOlder, reload } = useRunEvents(run.id);
   const steps = useMemo(() => stepsOf(events), [events.length, events.at(-1)?.seq]);
-  return (
-    <div class="activity">
-      <OpenQuestions runId={run.id} />
-      {run.error && !isAtReviewLimit(run) && <FailureCard data={data} />}
+  const hasAnswer = result.result !== null && result.result !== '';
+  const list = (
+    <>
       {error && <Problem error={error} onRetry={reload} />}
       {showOlder && (
         <p>
@@ -98,18 +96,21 @@ export function ActivityTab({ data }: { data: ShownRun }) {
           </Empty>
         )
       )}
-      {result.result !== null && result.result !== '' && (
-        <section class="answer" aria-labelledby="answer-title">
-          <h2 id="answer-title">
-            Answer <Copy text={result.result} label="answer" />
-          </h2>
-          <Plain text={result.result} />
-          {result.truncated && (
-            <p class="soft">
-              The middle is left out here. See the <a href={`/r/${run.id}/output`}>output</a> for all of it.
-            </p>
-          )}
-        </section>
+    </>
+  );
+  return (
+    <div class="activity">
+      <OpenQuestions runId={run.id} />
+      {run.error && !isAtReviewLimit(run) && <FailureCard data={data} />}
+      <RunAnswer data={data} />
+      <ChangedFiles run={run} />
+      {hasAnswer && run.endedAt !== null ? (
+        <details class="steps-fold">
+          <summary>{showOlder ? `Steps (more than ${steps.length})` : `Steps (${steps.length})`}</summary>
+          {list}
+        </details>
+      ) : (
+        list
       )}
     </div>
   );

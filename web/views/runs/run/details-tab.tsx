@@ -4,7 +4,7 @@ import { Copy } from '../../../ui/copy.tsx';
 import { Section } from '../../../ui/layout.tsx';
 import { Plain, PlainLine } from '../../../ui/plain.tsx';
 import { Ago } from '../../../ui/time.tsx';
-import { Money, Tokens } from '../../../ui/usage.tsx';
+import { Burn } from './burn.tsx';
 import { Fact } from './details-parts.tsx';
 import { How, Rules } from './how-it-runs.tsx';
 import { RunLink } from './run-link.tsx';
@@ -43,9 +43,9 @@ function Ids({ data: { run, squad } }: { data: ShownRun }) {
   );
 }
 
-/** Evidence and usage of the run. */
+/** Shows the evidence of the run. */
 function Seen({ data: { run } }: { data: ShownRun }) {
-  const { evidence, usage } = run;
+  const { evidence } = run;
   return (
     <Section title="Evidence">
       <dl>
@@ -88,12 +88,6 @@ function Seen({ data: { run } }: { data: ShownRun }) {
             )}
           </>
         )}
-        <Fact name="Tokens">
-          <Tokens usage={usage} />
-        </Fact>
-        <Fact name="Cost">
-          <Money usd={usage?.costUsd ?? null} isEstimated={usage?.costIsEstimated} />
-        </Fact>
         {run.notes.map(note => (
           <Fact key={note} name="Note">
             <PlainLine text={note} />
@@ -151,7 +145,7 @@ function Where({ data: { run, work, pullRequest } }: { data: ShownRun }) {
   );
 }
 
-/** Link to a URL from outside Squad, if it is http or https; otherwise only text. */
+/** Link to a URL from outside Squad, if it is http or https. Otherwise only text. */
 function WebLink({ url, children }: { url: string; children: ComponentChildren }) {
   const isWeb = URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
   if (!isWeb) return <PlainLine text={url} />;
@@ -170,6 +164,7 @@ export function DetailsTab({ data }: { data: ShownRun }) {
       <Where data={data} />
       <How data={data} />
       <Rules data={data} />
+      <Burn data={data} />
       <Seen data={data} />
       <Turns data={data} />
       <Files data={data} />

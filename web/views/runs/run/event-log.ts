@@ -6,7 +6,7 @@ export const MAX_HELD = 5_000;
 /** Events of a run without a gap, oldest first. */
 export interface EventLog {
   events: readonly Event[];
-  /** Number before which older events can be loaded; null: there are none. */
+  /** Number of the event before which older events can be loaded. Null if there are none. */
   next: number | null;
 }
 
@@ -26,7 +26,7 @@ export function withNewer(log: EventLog, came: readonly Event[]): EventLog {
   return { events: kept, next: kept[0]!.seq };
 }
 
-/** Adds a page of older events. */
+/** Adds a page of older events to the log. */
 export const withOlder = (log: EventLog, page: EventPage): EventLog => ({
   events: inOrder(page.events, log.events),
   next: page.next,
@@ -51,7 +51,7 @@ export function withNewest(log: EventLog, page: EventPage, seam: number | null):
   return { events: inOrder(log.events, page.events), next: isFurther ? log.next : page.next };
 }
 
-/** Merges events in order, each once. */
+/** Merges pages of events in order and drops duplicates. */
 function inOrder(...pages: (readonly Event[])[]): Event[] {
   const bySeq = new Map<number, Event>();
   for (const page of pages) for (const event of page) bySeq.set(event.seq, event);

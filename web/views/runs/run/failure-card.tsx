@@ -1,8 +1,9 @@
 import { useQuery } from '../../../state/query.ts';
 import { AnsiText } from '../../../ui/ansi-text.tsx';
-import { Command } from '../../../ui/copy.tsx';
+import { Button } from '../../../ui/button.tsx';
 import { Icon } from '../../../ui/icon.tsx';
 import { Plain, PlainLine } from '../../../ui/plain.tsx';
+import { askForAction } from './action-keys.ts';
 import type { ShownRun } from './shown-run.ts';
 
 const TAIL_BYTES = 4 * 1024;
@@ -51,9 +52,10 @@ export function FailureCard({ data }: { data: ShownRun }) {
         stderr && <p class="soft">Nothing was written to stderr.</p>
       )}
       <ul class="failure-next">
-        {next.map(({ action, label, effect, command }) => (
-          <li key={action}>
-            <b>{label}</b> <span class="soft">{effect}</span> <Command text={command} />
+        {next.map(action => (
+          <li key={action.action}>
+            <Button onClick={() => askForAction(run.id, action)}>{action.label}</Button>{' '}
+            <span class="soft">{action.effect}</span>
           </li>
         ))}
       </ul>

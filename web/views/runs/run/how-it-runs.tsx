@@ -13,7 +13,7 @@ import { PlainLine } from '../../../ui/plain.tsx';
 import { Fact } from './details-parts.tsx';
 import type { ShownRun } from './shown-run.ts';
 
-/** Engine, environment, permission and limits. */
+/** Shows engine, environment, permission and limits of the run. */
 export function How({ data: { run, setting } }: { data: ShownRun }) {
   const { options } = run;
   return (
@@ -58,6 +58,7 @@ export function How({ data: { run, setting } }: { data: ShownRun }) {
             </details>
           )}
         </Fact>
+        {options.machine !== null && <Fact name="Machine">{options.machine}</Fact>}
         <Fact name="Permission">{`${options.permission}: ${PERMISSION_TEXT[options.permission]}`}</Fact>
         <Fact name="Sandbox">{`${sandboxText(options.sandbox)}: ${SANDBOX_TEXT[options.sandbox.level]}`}</Fact>
         <Fact name="Tools">

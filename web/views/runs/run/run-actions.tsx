@@ -1,27 +1,11 @@
-import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { useKeys } from '../../../keys.ts';
 import { useQuery } from '../../../state/query.ts';
 import { Button } from '../../../ui/button.tsx';
 import { MergeChecklist } from '../../integration/merge-checklist.tsx';
 import { ActionDialog } from './action-dialog.tsx';
+import { ACTION_KEYS, asked, askForAction } from './action-keys.ts';
 import type { RunActionName, RunActionShown, ShownRun } from './shown-run.ts';
-
-const ACTION_KEYS: Record<RunActionName, string> = {
-  cancel: 'c',
-  retry: 'r',
-  reply: 'y',
-  abandon: 'X',
-  approve: 'A',
-  send_back: 'B',
-  cancel_review: 'E',
-  integrate: 'i',
-  comment: 'M',
-  attach: 't',
-  answer: 'w',
-  export: 'S',
-  remove_worktree: 'D',
-};
 
 /** A fixed order: actions that continue the work, then those that only show it, then those that end it. */
 const ORDER: readonly RunActionName[] = [
@@ -32,7 +16,10 @@ const ORDER: readonly RunActionName[] = [
 const inOrder = (actions: readonly RunActionShown[]): RunActionShown[] =>
   actions.toSorted((a, b) => ORDER.indexOf(a.action) - ORDER.indexOf(b.action));
 
-/** Common actions are always shown, disabled with a reason if they are not possible; the others only if they are. */
+/**
+ * Common actions are always shown, and disabled with a reason if they are not possible. Other actions are shown only if
+ * they are possible.
+ */
 const ALWAYS: readonly RunActionName[] = ['cancel', 'retry', 'reply'];
 
 const isShown = ({ action, isPossible }: RunActionShown): boolean => isPossible || ALWAYS.includes(action);
@@ -41,8 +28,10 @@ const isShown = ({ action, isPossible }: RunActionShown): boolean => isPossible 
 export function RunActions({ data }: { data: ShownRun }) {
   const { run } = data;
   const { route } = useLocation();
-  const [asked, setAsked] = useState<RunActionShown | null>(null);
-  const [isMerging, setMerging] = useState(false);
+  const open = asked.value?.runId === run.id ? asked.value.action : null;
+  const close = () => {
+    asked.value = null;
+  };
   const { data: answer } = useQuery(
     'run_actions',
     { run: run.id },
@@ -57,8 +46,7 @@ export function RunActions({ data }: { data: ShownRun }) {
     if (!action.isPossible) return;
     if (action.action === 'comment') route(`/r/${run.id}/changes`);
     else if (action.action === 'answer') route(`/r/${run.id}/activity`);
-    else if (action.action === 'integrate') setMerging(true);
-    else setAsked(action);
+    else askForAction(run.id, action);
   };
   useKeys(
     actions.map(action => ({
@@ -97,14 +85,14 @@ export function RunActions({ data }: { data: ShownRun }) {
           </details>
         )}
       </div>
-      {isMerging && (
-        <MergeChecklist squadId={run.id} workspace={run.workspace} onClose={() => setMerging(false)} />
+      {open?.action === 'integrate' && (
+        <MergeChecklist ids={[run.id]} workspace={run.workspace} onClose={close} />
       )}
-      {asked && (
+      {open && open.action !== 'integrate' && (
         <ActionDialog
           run={{ ...run, reviewerId: data.review?.reviewerId ?? null }}
-          action={asked}
-          onClose={() => setAsked(null)}
+          action={open}
+          onClose={close}
         />
       )}
     </>

@@ -1,13 +1,14 @@
-import { useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { RunCard } from '../../../../src/schema/run-card.ts';
 import { runName } from '../../../../src/schema/run-text.ts';
 import { isAtReviewLimit } from '../../../../src/schema/shown-status.ts';
-import { card, inbox } from '../../../state/live.ts';
+import { addCards, card, inbox } from '../../../state/live.ts';
 import { useQuery } from '../../../state/query.ts';
 import { Copy } from '../../../ui/copy.tsx';
 import { Icon } from '../../../ui/icon.tsx';
 import { PlainLine } from '../../../ui/plain.tsx';
-import { Status, StatusWord } from '../../../ui/status.tsx';
+import { Status, StatusMark, StatusWord } from '../../../ui/status.tsx';
+import { branchStyle } from '../../../ui/status-style.ts';
 import { Ago, Duration } from '../../../ui/time.tsx';
 import { Lines, Money, Tokens } from '../../../ui/usage.tsx';
 import { RunActions } from './run-actions.tsx';
@@ -62,7 +63,10 @@ function Child({ id, known }: { id: string; known: RunCard }) {
 
 /** Link to the squad: its number of runs and the task of the first. */
 function SquadLink({ id, squadId }: { id: string; squadId: string }) {
-  const runs = useQuery('show_squad', { squad: squadId }).data?.runs ?? [];
+  const { data } = useQuery('show_squad', { squad: squadId });
+  // The card has the usage of a running run, which the run itself gets only when it ends.
+  useEffect(() => addCards(data?.runs ?? []), [data]);
+  const runs = data?.runs ?? [];
   const first = runs[0];
   return (
     <a href={`/s/${squadId}`} class="squad-link">
@@ -149,7 +153,10 @@ export function RunHeader({ data, isGone = false }: { data: ShownRun; isGone?: b
       </h1>
       <p class="run-facts">
         {isOver && asks === 0 && !isAtReviewLimit(run) ? (
-          <StatusWord status={run.status} />
+          <>
+            <StatusWord status={run.status} />
+            {data.branchState && <StatusMark style={branchStyle(data.branchState)} />}
+          </>
         ) : (
           <Status card={known} />
         )}

@@ -1,8 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import { visibleText } from '../../../../src/base/text.ts';
 import { Icon, type IconName } from '../../../ui/icon.tsx';
-import { Plain, PlainLine } from '../../../ui/plain.tsx';
+import { PlainLine } from '../../../ui/plain.tsx';
 import { Ago } from '../../../ui/time.tsx';
+import { Markdown } from '../../markdown.tsx';
 import type { Step } from './steps.ts';
 
 /** Texts of a step that are shown in full; if there are more, all are folded. */
@@ -13,7 +14,7 @@ export function StepRow({ step }: { step: Step }) {
     case 'said':
       return (
         <Row icon="more" name="Message" at={step.at} count={step.count}>
-          <Plain text={step.text} />
+          <Markdown text={step.text} />
         </Row>
       );
     case 'tools':

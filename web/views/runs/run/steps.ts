@@ -46,7 +46,7 @@ export function stepsOf(events: readonly Event[]): Step[] {
         addActivity(steps, before, 'note', `${body.skipped} more, not listed because they came too fast`);
       addActivity(steps, event, body.kind, body.text);
     } else if (body.type === 'tool.called' && body.tool === 'ask_user' && body.ok) {
-      // Left out for questions, because the question itself is a step.
+      // Successful calls of `ask_user` are left out, because the question itself is a step.
     } else if (body.type === 'tool.called')
       addActivity(steps, event, 'tool', `squad: ${describeEvent(body, FIGURES)}`);
     else if (body.type === 'inbox.asked' || body.type === 'inbox.settled') {

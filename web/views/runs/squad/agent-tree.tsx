@@ -136,7 +136,7 @@ function Row({ row, total, isEntry, isSelected, onSelect, onTurn }: RowProps) {
   );
 }
 
-/** Marks a sum that lacks the cost of some runs. */
+/** Shows a sum of money, and marks a sum that lacks the cost of some runs. */
 export function TotalMoney({ total }: { total: Total }) {
   const missing = total.unreported > 0 && total.costUsd !== null;
   return (

@@ -8,7 +8,7 @@ interface SquadAction {
   effect: string;
   /** Terminal command that does the same. */
   command: string;
-  /** Why the action is not possible now; null: it is. */
+  /** Why the action is not possible now. Null if it is. */
   why: string | null;
 }
 

@@ -2,9 +2,12 @@ import '../../views.css';
 import './squad.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLocation, useRoute } from 'preact-iso';
+import { visibleText } from '../../../../src/base/text.ts';
 import type { Output } from '../../../../src/operations/operations.ts';
 import { useKeys } from '../../../keys.ts';
-import { call } from '../../../state/api.ts';
+import { showFailure } from '../../../shell/ask-first.tsx';
+import { openStart } from '../../../shell/overlays.tsx';
+import { type ApiError, call } from '../../../state/api.ts';
 import { addCards, type Changes, connection } from '../../../state/live.ts';
 import { useQuery } from '../../../state/query.ts';
 import { saved } from '../../../state/saved.ts';
@@ -20,6 +23,7 @@ import { Ago } from '../../../ui/time.tsx';
 import { MergeChecklist } from '../../integration/merge-checklist.tsx';
 import { notifyResult } from '../../notify-result.ts';
 import { AgentTree, TotalMoney } from './agent-tree.tsx';
+import { Answers } from './answers.tsx';
 import { useShownCards } from './shown-cards.ts';
 import { squadActions } from './squad-actions.ts';
 import { Timeline } from './timeline.tsx';
@@ -59,9 +63,10 @@ function ShownSquad({ data }: { data: Output<'show_squad'> }) {
   const rows = visibleRows(tree, closed);
   const totals = totalsOf(tree);
   const total = sumOf(tree.map(({ card: { id } }) => totals.get(id)!));
-  useViewTitle(cards[0]?.title ?? squad.id);
+  const name = typeof squad.metadata?.name === 'string' ? squad.metadata.name : null;
+  useViewTitle(name ?? cards[0]?.title ?? squad.id);
   const isLive = cards.some(({ endedAt }) => endedAt === null);
-  // Without a connection the bars must not grow, because that would be a guess.
+  // Without a connection the bars of the timeline must not grow, because their length would be a guess.
   const until = isLive && connection.value === 'live' ? now.value : latest(data);
   const actions = squadActions(squad.id, cards);
 
@@ -70,9 +75,22 @@ function ShownSquad({ data }: { data: Output<'show_squad'> }) {
   useKeys([
     { key: 'c', what: 'Cancel this squad', run: () => setAsks('cancel'), when: () => can('cancel') },
     { key: 'r', what: 'Retry failed runs', run: () => setAsks('retry'), when: () => can('retry') },
+    { key: 'R', what: 'Start a squad like this', run: () => void again(), when: () => canAct },
     { key: 'i', what: 'Merge its branches', run: () => setMerging(true), when: () => can('integrate') },
   ]);
 
+  const again = async () => {
+    const found = await call('find_runs', { ids: [squad.id] }).catch((thrown: ApiError) =>
+      showFailure(thrown),
+    );
+    const first = found?.runs.filter(run => run.parentId === null && run.reviewOf === null) ?? [];
+    if (first.length > 0)
+      openStart({
+        name: name ?? '',
+        folder: squad.workspace,
+        members: first.map(({ roleId, task }) => ({ roleId: roleId ?? '', task })),
+      });
+  };
   const turn = (id: string, isOpen: boolean) => {
     const next = new Set(closed);
     if (isOpen) next.delete(id);
@@ -93,7 +111,8 @@ function ShownSquad({ data }: { data: Output<'show_squad'> }) {
     <div class="squad-page">
       <header class="page-head">
         <h1>
-          Squad of {plural(cards.length, 'run')} <Copy text={squad.id} label="squad id" isShown />
+          {name === null ? `Squad of ${plural(cards.length, 'run')}` : visibleText(name)}{' '}
+          <Copy text={squad.id} label="squad id" isShown />
         </h1>
         <p class="soft">
           started <Ago at={squad.createdAt} />
@@ -109,6 +128,9 @@ function ShownSquad({ data }: { data: Output<'show_squad'> }) {
             <Button why={actions.retry.why} keyName="r" onClick={() => setAsks('retry')}>
               Retry failed
             </Button>
+            <Button keyName="R" onClick={() => void again()}>
+              Again, like this
+            </Button>
             <Button why={actions.integrate.why} keyName="i" onClick={() => setMerging(true)}>
               Merge…
             </Button>
@@ -116,12 +138,13 @@ function ShownSquad({ data }: { data: Output<'show_squad'> }) {
         )}
       </header>
       {isMerging && (
-        <MergeChecklist squadId={squad.id} workspace={squad.workspace} onClose={() => setMerging(false)} />
+        <MergeChecklist ids={[squad.id]} workspace={squad.workspace} onClose={() => setMerging(false)} />
       )}
       <div class="squad-columns">
         <AgentTree rows={rows} totals={totals} selected={selected} onSelect={setSelected} onOpen={turn} />
         <Timeline {...{ rows, turns, marks, selected, now: until }} onSelect={setSelected} />
       </div>
+      {saved === null && <Answers rows={rows.map(({ card }) => card)} />}
       {asks && (
         <Confirm
           title={asks === 'cancel' ? 'Cancel this squad' : 'Retry failed runs'}
@@ -147,7 +170,7 @@ function concerns({ events, runs }: Changes, squad: string, ids: ReadonlySet<str
   );
 }
 
-/** The last known time. */
+/** The last time that is known for any run of the squad. */
 function latest({ runs, turns, marks, squad }: Output<'show_squad'>): number {
   return Math.max(
     squad.createdAt,

@@ -63,7 +63,7 @@ export function Ticks({ span, width, height }: { span: Span; width: number; heig
   );
 }
 
-/** Draws a bar or a mark; null if it is outside the visible span. */
+/** Draws a bar or a mark. Null if it is outside the visible span. */
 export function drawItem({ row, piece, mark, from, to, isStopped }: Item, span: Span, width: number) {
   const top = HEAD + row * ROW;
   if (mark) {

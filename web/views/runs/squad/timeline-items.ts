@@ -13,7 +13,7 @@ export type Item = {
   from: number;
   to: number;
   words: string;
-  /** True: the run was stopped on purpose, which is not a failure. */
+  /** True if the run was stopped on purpose, which is not a failure. */
   isStopped: boolean;
 } & ({ piece: Piece; mark: null } | { piece: null; mark: Mark });
 

@@ -16,10 +16,10 @@ export interface ShownTurn {
 /** A piece of a run's row: `queued` before its first turn, a `turn`, or the `wait` between two and after one. */
 export interface Piece extends Span {
   kind: 'queued' | 'turn' | 'wait';
-  /** Number of the turn; null for other kinds. */
+  /** Number of the turn. Null for other kinds. */
   number: number | null;
   exitCode: number | null;
-  /** True: the piece has not ended. */
+  /** True if this part of the timeline has not ended. */
   isOpen: boolean;
 }
 
@@ -38,7 +38,7 @@ export function wholeSpan(
   return { from, to: from + length * 1.02 };
 }
 
-/** The selected span, in whichever direction it was dragged; null: too short to be intended. */
+/** The selected span, in whichever direction it was dragged. Null if it is too short to be intended. */
 export function zoomed(whole: Span, one: number, other: number): Span | null {
   const from = Math.max(whole.from, Math.min(one, other));
   const to = Math.min(whole.to, Math.max(one, other));
@@ -60,7 +60,7 @@ export const xOf = ({ from, to }: Span, width: number, at: number): number =>
 export const timeAt = ({ from, to }: Span, width: number, x: number): number =>
   from + (Math.min(Math.max(x, 0), width) / width) * (to - from);
 
-/** Visible part of a piece in pixels, never too thin to see; null: the piece is outside the span. */
+/** Visible part of a piece in pixels, never too thin to see. Null if the piece is outside the span. */
 export function boxOf(span: Span, width: number, { from, to }: Span): { x: number; width: number } | null {
   if (to < span.from || from > span.to) return null;
   const x = Math.max(xOf(span, width, from), 0);

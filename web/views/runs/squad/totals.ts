@@ -2,9 +2,9 @@ import type { Usage } from '../../../../src/schema/run.ts';
 import type { RunCard } from '../../../../src/schema/run-card.ts';
 import type { TreeNode } from './tree.ts';
 
-/** Reported usage. */
+/** Reported usage of one or several runs. */
 export interface Total {
-  /** Null: no tokens were reported. */
+  /** Sum of tokens. Null if no tokens were reported. */
   tokens: number | null;
   costUsd: number | null;
   isEstimated: boolean;

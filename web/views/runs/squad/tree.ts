@@ -9,7 +9,7 @@ export interface TreeNode {
 export interface TreeRow {
   id: string;
   card: RunCard;
-  /** Level in the tree, from 1. */
+  /** Level of the run in the tree, from 1. */
   level: number;
   parentId: string | null;
   place: number;
@@ -53,7 +53,7 @@ export function visibleRows(nodes: readonly TreeNode[], closed: ReadonlySet<stri
 
 export type TreeMove = { focus: string } | { open: string } | { close: string } | null;
 
-/** Action of a key in a tree; null: none. */
+/** Action of a key in a tree. Null if the key has none. */
 export function treeMove(rows: readonly TreeRow[], focused: string, key: string): TreeMove {
   const at = rows.findIndex(({ id }) => id === focused);
   const row = rows[at];

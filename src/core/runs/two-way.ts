@@ -1,0 +1,196 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Clock } from '../../base/clock.ts';
+import type { Run } from '../../schema/run.ts';
+import type { Driver, EngineAnswer, EngineAsk } from '../ports/engine.ts';
+import type { RunFiles } from '../ports/run-files.ts';
+import type { Change, Store } from '../ports/store.ts';
+import type { LiveTurn, TurnRef } from '../ports/turns.ts';
+
+/** File in the turn's folder with all lines for the agent. The wrapper passes them to the agent's standard input. */
+const INPUT = 'input';
+/** Interval at which the hub closes the input again while the agent has not exited. */
+const END_AGAIN_MS = 5_000;
+
+export interface TwoWayPorts {
+  clock: Pick<Clock, 'now'>;
+  store: Pick<Store, 'commit' | 'lastSentLine'>;
+  files: Pick<RunFiles, 'read' | 'write' | 'writeAt'>;
+  /** Called between the steps of a write, with the name of the step. Tests kill the hub at these points. */
+  checkpoint(name: string): void;
+  /** Repeats a failed write until it succeeds or the hub ends. */
+  retry(what: string, act: () => Promise<void>): Promise<void>;
+  /** Passes a question of the engine to the user, and calls `answer` with the user's reply. */
+  onAsk(run: Run, ask: EngineAsk, turn: TwoWayTurn): void;
+  warn(message: string, cause: unknown): void;
+}
+
+/**
+ * A turn whose agent reads lines while it works. Its state follows from the lines that were written and the lines that
+ * the agent printed. Each line is stored with its offset in the input file before it is written to the file. The next
+ * hub can therefore complete an interrupted write, of which the agent may already have read a part.
+ */
+export class TwoWayTurn {
+  private readonly driver: Driver;
+  private readonly run: Run;
+  private readonly turn: TurnRef;
+  private readonly ports: TwoWayPorts;
+  /** Byte offset at which the next line is written. */
+  private offset: number;
+  private writing: Promise<unknown> = Promise.resolve();
+  /** True if the agent can get no more input. */
+  private isClosed: boolean;
+  private readonly over = new AbortController();
+  /** Unanswered questions of the agent, by id. */
+  private readonly asks = new Map<string, AbortController>();
+
+  private constructor(driver: Driver, run: Run, turn: TurnRef, input: string, ports: TwoWayPorts) {
+    this.driver = driver;
+    this.run = run;
+    this.turn = turn;
+    this.ports = ports;
+    this.offset = Buffer.byteLength(input);
+    // The input ends with an incomplete line only if the database lost its last rows. No line can follow it.
+    this.isClosed = !input.endsWith('\n');
+    for (const line of input.split('\n').slice(0, -1)) driver.sent(line);
+  }
+
+  /** Writes the first lines of a turn that is about to start. */
+  static async begin(
+    driver: Driver,
+    run: Run,
+    turn: TurnRef,
+    prompt: string,
+    ports: TwoWayPorts,
+  ): Promise<TwoWayTurn> {
+    // The previous hub stored a message while it started this turn. The agent has not started, so it reads the message
+    // after its prompt.
+    if (await ports.store.lastSentLine(turn)) return (await TwoWayTurn.resume(driver, run, turn, ports))!;
+    const input = driver
+      .open(prompt)
+      .map(line => `${line}\n`)
+      .join('');
+    await ports.files.write(turn, INPUT, input);
+    return new TwoWayTurn(driver, run, turn, input, ports);
+  }
+
+  /** Takes over a turn that an earlier hub started. Null if the turn is not fed. */
+  static async resume(
+    driver: Driver,
+    run: Run,
+    turn: TurnRef,
+    ports: TwoWayPorts,
+  ): Promise<TwoWayTurn | null> {
+    const { files, store } = ports;
+    if ((await files.read(turn, INPUT)) === null) return null;
+    const last = await store.lastSentLine(turn);
+    if (last) await files.writeAt(turn, INPUT, last.offset, `${last.line}\n`);
+    return new TwoWayTurn(driver, run, turn, (await files.read(turn, INPUT)) ?? '', ports);
+  }
+
+  /** Processes one line of the agent's output. Call this once for every line, from the first line on. */
+  read(line: string, isCut: boolean, process: LiveTurn | null): void {
+    for (const event of isCut ? this.driver.tooLong(line) : this.driver.read(line))
+      if (event.type === 'asked') this.open(event.ask);
+      else if (event.type === 'withdrawn') this.forget(event.id);
+      else this.send(event.line).catch(thrown => this.ports.warn(NOT_SENT, thrown));
+    if (process && this.driver.isIdle && this.asks.size === 0) void this.endInput(process);
+  }
+
+  private open(ask: EngineAsk): void {
+    if (this.asks.has(ask.id)) return;
+    this.asks.set(ask.id, new AbortController());
+    this.ports.onAsk(this.run, ask, this);
+  }
+
+  private forget(id: string): void {
+    this.asks.get(id)?.abort();
+    this.asks.delete(id);
+  }
+
+  /**
+   * Returns a signal that aborts when nobody waits for the answer any more: the agent withdrew its question, or the
+   * turn has ended.
+   */
+  untilGone(id: string): AbortSignal {
+    const withdrawn = this.asks.get(id)?.signal ?? AbortSignal.abort();
+    return AbortSignal.any([withdrawn, this.over.signal]);
+  }
+
+  /** Answers a question of the agent, once. Returns false if nobody waits for the answer any more. */
+  async answer(ask: EngineAsk, answer: EngineAnswer): Promise<boolean> {
+    if (this.untilGone(ask.id).aborted) return false;
+    const isSent = this.send(this.driver.answer(ask, answer));
+    this.asks.delete(ask.id);
+    return isSent;
+  }
+
+  /**
+   * Sends the agent a message. Returns false if the agent takes no more input. `along` is committed in the same
+   * transaction as the message.
+   */
+  say(id: string, text: string, along: Change, interrupts: boolean): Promise<boolean> {
+    if (interrupts) this.interrupt();
+    return this.send(this.driver.say(id, text), along);
+  }
+
+  /** Interrupts the agent's current work. Returns false if the agent takes no more input. */
+  interrupt(): Promise<boolean> {
+    return this.send(this.driver.interrupt(randomUUID()));
+  }
+
+  /** True if the agent has read this message. */
+  hasTaken(id: string): boolean {
+    return !this.driver.waiting.has(id);
+  }
+
+  /**
+   * Stores a line, with `along` in the same transaction, and then writes it to the input file. Returns false if the
+   * agent takes no more input.
+   */
+  private async send(line: string, along: Change = { events: [] }): Promise<boolean> {
+    if (this.isClosed) return false;
+    this.driver.sent(line);
+    const { clock, store, files, checkpoint, retry } = this.ports;
+    const { runId, number } = this.turn;
+    const { offset } = this;
+    this.offset += Buffer.byteLength(line) + 1;
+    const write = async () => {
+      const row = { runId, turn: number, offset, line, at: clock.now() };
+      await retry('a line for an agent', () => store.commit({ ...along, lines: [row] }));
+      checkpoint('line:stored');
+      await retry('a line for an agent', () => files.writeAt(this.turn, INPUT, offset, `${line}\n`));
+      checkpoint('line:written');
+    };
+    const written = this.writing.then(write);
+    // A failed write also stops all later writes, because their lines would leave a hole in the file. The next hub
+    // completes the failed write.
+    this.writing = written;
+    await written;
+    return true;
+  }
+
+  /** Closes the input of an agent that has finished all its work, so that the agent exits. */
+  private async endInput(process: LiveTurn): Promise<void> {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    const { signal } = this.over;
+    while (!signal.aborted) {
+      await process
+        .endInput?.()
+        .catch(thrown => this.ports.warn(`The input of ${this.run.id} could not be ended`, thrown));
+      await delay(END_AGAIN_MS, null, { signal, ref: false }).catch(() => {}); // aborted because the turn has ended
+    }
+  }
+
+  /**
+   * Call this when the turn has ended, but not when the hub only stops watching the turn. The agent's questions stay
+   * open in that case.
+   */
+  end(): void {
+    this.isClosed = true;
+    this.over.abort();
+  }
+}
+
+const NOT_SENT = 'A line for an agent could not be written';

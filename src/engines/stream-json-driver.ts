@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto';
+import type { Driver, DriverEvent, EngineAsk } from '../core/ports/engine.ts';
+import { type Fields, fields, fieldsOf, text } from './json-line.ts';
+import { longLineType } from './long-line.ts';
+
+/**
+ * Driver for Claude Code's `--input-format stream-json` and its control protocol. The number of results does not match
+ * the number of messages: one result can answer several messages. Therefore the driver tracks messages by their ids,
+ * which Claude Code repeats when it reads a message (`--replay-user-messages`).
+ */
+export function streamJsonDriver(): Driver {
+  /** Messages that the agent has not read yet. */
+  const waiting = new Set<string>();
+  const asked = new Map<string, string>();
+  const answered = new Set<string>();
+  let isWorking = true;
+
+  function request(id: string, line: Fields): DriverEvent[] {
+    if (answered.has(id)) return [];
+    const use = fields(line.request);
+    const tool = text(use.tool_name);
+    if (use.subtype !== 'can_use_tool' || tool === null) return [refuse(id, UNKNOWN_REQUEST)];
+    const content = JSON.stringify([tool, use.input]);
+    const before = asked.get(id);
+    // An answer names only the id of the request. A second request with the same id and other content is refused,
+    // because the user approved the first content.
+    if (before !== undefined && before !== content)
+      return [
+        { type: 'withdrawn', id },
+        { type: 'refused', line: deny(id, CHANGED) },
+      ];
+    if (before !== undefined) return [];
+    asked.set(id, content);
+    return [{ type: 'asked', ask: { id, tool, input: fields(use.input) } }];
+  }
+
+  return {
+    open: prompt => [message(randomUUID(), prompt)],
+    answer: ({ id, input }: EngineAsk, answer) =>
+      answer.isGiven ? response(id, { behavior: 'allow', updatedInput: input }) : deny(id, answer.why),
+    say: message,
+    interrupt: id =>
+      JSON.stringify({ type: 'control_request', request_id: id, request: { subtype: 'interrupt' } }),
+    waiting,
+    sent(line) {
+      const event = fieldsOf(line);
+      const id = text(event?.uuid);
+      if (event?.type === 'user' && id !== null) waiting.add(id);
+      if (event?.type !== 'control_response') return;
+      const answer = text(fields(event.response).request_id);
+      if (answer !== null) answered.add(answer);
+    },
+    read(line) {
+      const event = fieldsOf(line);
+      const id = text(event?.request_id);
+      if (event?.type === 'control_request' && id !== null) return request(id, event);
+      if (event?.type === 'control_cancel_request' && id !== null) return [{ type: 'withdrawn', id }];
+      if (event?.type === 'result') isWorking = false;
+      else if (event?.type === 'user') {
+        if (waiting.delete(text(event.uuid) ?? '')) isWorking = true;
+      } else if (event?.type === 'assistant' || isStart(event)) isWorking = true;
+      return [];
+    },
+    tooLong(beginning) {
+      const type = longLineType(beginning);
+      // In Claude Code's result line the type is the last field, so the type of a cut line may be unknown.
+      if (type === 'result' || type === 'unknown') isWorking = false;
+      const id = type === 'control_request' && /"request_id"\s*:\s*"([^"\\]+)"/.exec(beginning)?.[1];
+      if (!id || answered.has(id)) return [];
+      return [{ type: 'refused', line: deny(id, TOO_LONG) }];
+    },
+    get isIdle() {
+      return !isWorking && waiting.size === 0;
+    },
+  };
+}
+
+const isStart = (event: Fields | null): boolean => event?.type === 'system' && event.subtype === 'init';
+
+const message = (id: string, content: string): string =>
+  JSON.stringify({
+    type: 'user',
+    message: { role: 'user', content },
+    parent_tool_use_id: null,
+    session_id: '',
+    uuid: id,
+  });
+
+const response = (id: string, answer: Fields): string =>
+  JSON.stringify({
+    type: 'control_response',
+    response: { subtype: 'success', request_id: id, response: answer },
+  });
+
+const deny = (id: string, why: string): string => response(id, { behavior: 'deny', message: why });
+
+const refuse = (id: string, error: string): DriverEvent => ({
+  type: 'refused',
+  line: JSON.stringify({ type: 'control_response', response: { subtype: 'error', request_id: id, error } }),
+});
+
+const UNKNOWN_REQUEST = 'Squad does not know this request';
+const CHANGED = 'Not allowed: the request was changed while the user was asked. Ask again.';
+const TOO_LONG =
+  'Not allowed: the arguments have more than 8 MiB, which is more than a person can read. Use smaller ones.';

@@ -1,0 +1,83 @@
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { checkTask } from '../../core/text.ts';
+import { SquadError } from '../../schema/error.ts';
+import type { Run } from '../../schema/run.ts';
+import { shellWord } from '../../schema/shell-word.ts';
+import { shownStatus } from '../../schema/shown-status.ts';
+import { operation } from '../operation.ts';
+import { cancellerOf } from './cancel-run.ts';
+import { findRun } from './find-runs.ts';
+
+/** Sends a message to the agent of a run that has not ended. */
+export const sendMessage = operation({
+  name: 'send_message',
+  route: 'POST /runs/{run}/tell',
+  tool: {
+    title: 'Send message',
+    description:
+      'Tell a running agent something: in its turn where its engine can (delivery in_turn), else when its turn ends (queued).',
+    readOnly: false,
+    toolset: 'team',
+  },
+  input: z.strictObject({
+    run: z.string(),
+    text: z.string(),
+    interrupt: z.boolean().optional().describe('End what it does now first'),
+  }),
+  output: z.object({
+    id: z.string(),
+    spawn_id: z.string(),
+    delivery: z.enum(['in_turn', 'queued']),
+    note: z.string(),
+  }),
+  async run({ services, caller }, { run: given, text, interrupt = false }) {
+    checkTask(text);
+    const { runner } = services;
+    const run = await findRun(services, given);
+    if (interrupt && runner.current(run.id) && !runner.isFed(run.id)) throw notFed(run);
+    const told = { id: randomUUID(), text, by: caller.client };
+    const delivery = await runner.tell(run.id, told, interrupt);
+    if (delivery === null) throw over(run);
+    return { id: told.id, spawn_id: run.id, delivery, note: NOTES[delivery] };
+  },
+});
+
+const NOTES = {
+  in_turn: 'The agent reads it in its running turn.',
+  queued:
+    'The agent gets it in another turn of the same chat, as soon as its turn has completed: it reads only its prompt while it works.',
+};
+
+/** Interrupts a run: the agent ends its turn by itself, and its chat can be continued. */
+export const interruptRun = operation({
+  name: 'interrupt_run',
+  route: 'POST /runs/{run}/interrupt',
+  input: z.strictObject({ run: z.string() }),
+  output: z.object({ spawn_id: z.string(), status: z.string() }),
+  async run(call, { run: given }) {
+    const { runner } = call.services;
+    const run = await findRun(call.services, given);
+    if (runner.current(run.id) && !runner.isFed(run.id)) throw notFed(run);
+    if (!(await runner.stop(run.id, 'cancel', await cancellerOf(call), true))) throw over(run);
+    await runner.untilEnded(run.id, AbortSignal.any([call.signal, AbortSignal.timeout(END_TIMEOUT_MS)]));
+    const ended = runner.current(run.id) ?? (await call.services.store.run(run.id)) ?? run;
+    return { spawn_id: run.id, status: shownStatus(ended) };
+  },
+});
+
+/** Longer than a soft stop and the hard stop after it take together. */
+const END_TIMEOUT_MS = 25_000;
+
+const over = ({ id, status }: Run): SquadError =>
+  new SquadError('RUN_OVER', `Run ${id} has ended (${status}), so nobody reads the message`, {
+    suggestions: [`\`squad reply ${shellWord(id)} TEXT\` continues its chat.`],
+  });
+
+const notFed = ({ id, engine }: Run): SquadError =>
+  new SquadError('NOT_ALLOWED', `Run ${id} cannot be interrupted: its ${engine} reads only its prompt`, {
+    suggestions: [
+      `\`squad tell ${shellWord(id)} TEXT\` without --interrupt reaches it when its turn has ended.`,
+      `\`squad cancel ${shellWord(id)}\` stops it.`,
+    ],
+  });

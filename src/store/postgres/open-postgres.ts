@@ -1,0 +1,422 @@
+import { hostname } from 'node:os';
+import {
+  HandleEmptyInListsPlugin,
+  Kysely,
+  PostgresDialect,
+  type PostgresPool,
+  type PostgresPoolClient,
+  replaceWithNoncontingentExpression,
+  sql,
+  type Transaction,
+} from 'kysely';
+import type { Pool, PoolClient } from 'pg';
+import { SquadError } from '../../schema/error.ts';
+import { type Backend, withRetry } from '../backend.ts';
+import { LIVE } from '../queries.ts';
+import type { NewEventRow, Tables } from '../tables.ts';
+import { broken, isConnectionError, postgresFailure, readOnly, sqlState } from './failure.ts';
+import { fromStored, toStored } from './text.ts';
+import { nameOfDatabase } from './url.ts';
+
+/** Identifies the home of a hub. A database belongs to one home at a time. */
+export interface HomeIdentity {
+  id: string;
+  /** Path of the home, for messages. */
+  home: string;
+}
+
+/** The oldest major version that still gets fixes. */
+const MIN_VERSION = 14;
+const MAX_READERS = 4;
+const CONNECT_TIMEOUT_MS = 10_000;
+/** Timeout of a query. Without it, a query on a dead connection would wait for 15 minutes. */
+const QUERY_TIMEOUT_MS = 60_000;
+const IDLE_TIMEOUT_MS = 60_000;
+/** How long a write tries to find out whether its interrupted commit succeeded. */
+const COMMIT_CHECK_MS = 30_000;
+
+/**
+ * Settings of each session. A hub that hangs in a transaction must not block other hubs. The server must also notice
+ * soon that a hub's machine is gone, because the hub's session holds the lock on the database.
+ */
+const SETTINGS = {
+  idle_in_transaction_session_timeout: '5s',
+  tcp_keepalives_idle: '10',
+  tcp_keepalives_interval: '5',
+  tcp_keepalives_count: '3',
+  tcp_user_timeout: '25s',
+  standard_conforming_strings: 'on',
+  client_encoding: 'UTF8',
+};
+
+/**
+ * "SQAD" and "SQAE". The hub that uses a schema holds the first advisory lock. A transaction that appends events holds
+ * the second one.
+ */
+const [HUB_LOCK, EVENT_LOCK] = [0x53_51_41_44, 0x53_51_41_45];
+const SCHEMA_OID = '(select oid from pg_namespace where nspname = current_schema())';
+const lockKey = (lock: number) => `((${lock}::bigint << 32) | ${SCHEMA_OID}::bigint)`;
+
+/** PostgreSQL's type ids. The driver returns values of INT8 and NUMERIC as text. */
+const [INT8, TEXT, NUMERIC] = [20, 25, 1700];
+
+/**
+ * Opens the database and locks it for this hub. All writes use the session that holds the lock. PostgreSQL releases the
+ * lock when the session is lost, so this hub cannot write after another hub has locked the database. Creates no tables;
+ * see `migrate`.
+ */
+export async function openPostgres(url: string, home: HomeIdentity): Promise<Backend> {
+  const { default: pg } = await import('pg');
+  const name = nameOfDatabase(url);
+  const config = {
+    connectionString: url,
+    application_name: `squad ${home.id} ${hostname().slice(0, 24)} ${process.pid}`,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    types: {
+      getTypeParser: (type: number, format?: 'text' | 'binary') => {
+        if (type === TEXT) return fromStored;
+        return type === INT8 || type === NUMERIC ? Number : pg.types.getTypeParser(type, format);
+      },
+    },
+  };
+  const lock = new DatabaseLock(name, home);
+  const readers = new pg.Pool({ ...config, max: MAX_READERS, idleTimeoutMillis: IDLE_TIMEOUT_MS });
+  const writer = new pg.Pool({ ...config, max: 1, idleTimeoutMillis: 0 });
+  const reads = database(
+    new Sessions(readers, async client => {
+      await useSettings(client, { ...SETTINGS, default_transaction_read_only: 'on' });
+    }),
+  );
+  const writes = database(
+    new Sessions(writer, async client => {
+      await useSettings(client, SETTINGS);
+      await checkServer(client, name);
+      await lock.take(client);
+    }),
+  );
+  try {
+    await sql`select 1`.execute(writes);
+  } catch (thrown) {
+    await writer.end();
+    throw thrown;
+  }
+  return backendOn({ reads, writes, lock, name });
+}
+
+interface Parts {
+  reads: Kysely<Tables>;
+  writes: Kysely<Tables>;
+  lock: DatabaseLock;
+  name: string;
+}
+
+function backendOn({ reads, writes, lock, name }: Parts): Backend {
+  const failureOf = (thrown: unknown) => postgresFailure(thrown, name);
+  /** Number of the last event of the current transaction. Null if the transaction has no events. */
+  let appended: number | null = null;
+
+  async function append(trx: Transaction<Tables>, events: NewEventRow[]): Promise<number[]> {
+    const numbers = await appendEvents(trx, events);
+    appended = numbers.at(-1) ?? appended;
+    return numbers;
+  }
+
+  async function write<T>(work: (trx: Transaction<Tables>) => Promise<T>): Promise<T> {
+    let done: { result: T } | null = null;
+    appended = null;
+    try {
+      return await writes.transaction().execute(async trx => {
+        done = { result: await work(trx) };
+        return done.result;
+      });
+    } catch (thrown) {
+      // The connection was lost during the commit, and only the database knows whether the commit succeeded. A
+      // transaction without events is not checked, because the caller can repeat it.
+      const finished = done as { result: T } | null;
+      if (finished && appended !== null && isLost(thrown) && (await isCommitted(appended)))
+        return finished.result;
+      throw thrown;
+    }
+  }
+
+  /**
+   * Checks whether the transaction that appended this event was committed. The query runs on the session that holds the
+   * hub's lock. When that session has got the lock, the lost session has ended and its commit has succeeded or failed.
+   */
+  async function isCommitted(seq: number): Promise<boolean> {
+    const query = writes.selectFrom('events').select('seq').where('seq', '=', seq);
+    const found = await withRetry(() => query.executeTakeFirst(), {
+      failureOf,
+      waitOut: ['locked'],
+      windowMs: COMMIT_CHECK_MS,
+    });
+    return found !== undefined;
+  }
+
+  return {
+    db: reads,
+    reports: () => reads,
+    write,
+    append,
+    claim: () => lock.claim(writes),
+    lastSequence: async () => {
+      const { rows } = await sql<{ last: number }>`
+        select case when is_called then last_value else 0 end as last from events_seq_seq`.execute(writes);
+      return rows[0]!.last;
+    },
+    skipTo: async (trx, seq) => {
+      await sql`select setval('events_seq_seq', greatest(${seq}::bigint, last_value)) from events_seq_seq
+        where ${seq}::bigint > 0`.execute(trx);
+    },
+    // PostgreSQL checks its own files.
+    fault: () => null,
+    failureOf,
+    close: async () => {
+      await lock.release(writes);
+      await Promise.all([reads.destroy(), writes.destroy()]);
+    },
+  };
+}
+
+/** Appends events so that they become visible in the order of their numbers, even if several sessions append. */
+export async function appendEvents(trx: Transaction<Tables>, events: NewEventRow[]): Promise<number[]> {
+  if (events.length === 0) return [];
+  const column = <Name extends keyof NewEventRow>(name: Name) => events.map(event => event[name]);
+  // The statement takes the lock as late as possible, and the lock is held until the commit is visible. Otherwise a
+  // client that reads events after a number could miss events with a lower number that are committed later.
+  const { rows } = await sql<{ seq: number }>`
+    with numbering as materialized (select pg_advisory_xact_lock(${sql.raw(lockKey(EVENT_LOCK))}))
+    insert into events (at, run_id, squad_id, type, data)
+    select event.at, event.run_id, event.squad_id, event.type, event.data
+    from numbering, unnest(${column('at')}::double precision[], ${column('run_id')}::text[], ${column('squad_id')}::text[],
+      ${column('type')}::text[], ${column('data')}::text[]) with ordinality as event (at, run_id, squad_id, type, data, place)
+    order by event.place
+    returning seq`.execute(trx);
+  return rows.map(({ seq }) => seq).sort((a, b) => a - b);
+}
+
+const isLost = (thrown: unknown): boolean =>
+  isConnectionError(thrown) || /^(57P|08)/.test(sqlState(thrown) ?? '');
+
+const database = (pool: PostgresPool): Kysely<Tables> =>
+  new Kysely<Tables>({
+    dialect: new PostgresDialect({ pool }),
+    // The plugin allows empty lists in `in (…)`, as SQLite does.
+    plugins: [new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })],
+  });
+
+/** Pool of connections. Each connection is prepared before its first use. */
+class Sessions implements PostgresPool {
+  readonly options = {};
+  readonly #pool: Pool;
+  readonly #prepare: (client: PoolClient) => Promise<void>;
+  readonly #prepared = new WeakMap<PoolClient, Session>();
+
+  constructor(pool: Pool, prepare: (client: PoolClient) => Promise<void>) {
+    this.#pool = pool;
+    this.#prepare = prepare;
+    // An `error` event without a listener would end the process. The next query on the lost connection reports the
+    // error.
+    pool.on('error', () => {});
+    pool.on('connect', client => client.on('error', () => {}));
+  }
+
+  async connect(): Promise<Session> {
+    const client = await this.#pool.connect();
+    const known = this.#prepared.get(client);
+    if (known) return known;
+    try {
+      await this.#prepare(client);
+    } catch (thrown) {
+      client.release(true);
+      throw thrown;
+    }
+    const session = new Session(client);
+    this.#prepared.set(client, session);
+    return session;
+  }
+
+  end(): Promise<void> {
+    return this.#pool.end();
+  }
+}
+
+class Session implements PostgresPoolClient {
+  readonly #client: PoolClient;
+  #isBroken = false;
+
+  constructor(client: PoolClient) {
+    this.#client = client;
+  }
+
+  // Kysely's `query` also has a form for cursors, which Squad does not use.
+  query = (async (text: string, parameters: readonly unknown[]) => {
+    // A rollback on a broken connection would wait for an answer that never comes.
+    if (this.#isBroken) throw new Error('Connection terminated');
+    try {
+      return await this.#client.query(text, parameters.map(toStored));
+    } catch (thrown) {
+      this.#isBroken = isConnectionError(thrown);
+      throw thrown;
+    }
+  }) as unknown as PostgresPoolClient['query'];
+
+  release(destroy = false): void {
+    this.#client.release(destroy || this.#isBroken);
+  }
+}
+
+async function useSettings(client: PoolClient, settings: Record<string, string>): Promise<void> {
+  const each = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', false)`);
+  await client.query(`select ${each.join(', ')}`);
+}
+
+async function checkServer(client: PoolClient, name: string): Promise<void> {
+  const { rows } = await client.query<{
+    version: number;
+    encoding: string;
+    read_only: string;
+    schema: string | null;
+  }>(
+    `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding,
+       current_setting('transaction_read_only') as read_only, current_schema() as schema`,
+  );
+  const { version, encoding, read_only, schema } = rows[0]!;
+  checkVersion(version, name);
+  if (encoding !== 'UTF8')
+    throw broken(
+      name,
+      `its encoding is ${encoding}`,
+      undefined,
+      "Create it with UTF-8: `create database NAME encoding 'UTF8' template template0`.",
+    ).error;
+  if (read_only === 'on') throw readOnly(name).error;
+  if (schema === null)
+    throw broken(
+      name,
+      'no schema of its search_path exists',
+      undefined,
+      'Create the schema that the search_path of SQUAD_DATABASE_URL names.',
+    ).error;
+}
+
+/** Checks the server's version. `version` is the number in `server_version_num`, such as 150004. */
+export function checkVersion(version: number, name: string): void {
+  const major = Math.floor(version / 10_000);
+  if (major >= MIN_VERSION) return;
+  throw broken(
+    name,
+    `its server is PostgreSQL ${major}, and Squad needs ${MIN_VERSION} or later`,
+    undefined,
+    'Upgrade the server.',
+  ).error;
+}
+
+interface Holder {
+  pid: number;
+  application_name: string;
+  client_addr: string | null;
+}
+
+/**
+ * Lock on a database. One hub uses the database at a time. Another home can take the database only when all runs in it
+ * have ended.
+ */
+class DatabaseLock {
+  readonly #name: string;
+  readonly #home: HomeIdentity;
+  /** True if this process has assigned the database to its home. */
+  #isClaimed = false;
+
+  constructor(name: string, home: HomeIdentity) {
+    this.#name = name;
+    this.#home = home;
+  }
+
+  async take(client: PoolClient): Promise<void> {
+    const { rows } = await client.query<{ taken: boolean }>(
+      `select pg_try_advisory_lock(${lockKey(HUB_LOCK)}) as taken`,
+    );
+    if (!rows[0]!.taken) throw await this.#inUse(client);
+    if (!this.#isClaimed) return;
+    const owner = await client.query<{ id: string; home: string; host: string }>(
+      'select id, home, host from hub_owner',
+    );
+    if (owner.rows[0]?.id !== this.#home.id) throw this.#takenOver(owner.rows[0]);
+  }
+
+  /** Assigns the database to this home. Throws if another home has runs in the database that have not ended. */
+  async claim(writes: Kysely<Tables>): Promise<void> {
+    await writes.transaction().execute(async trx => {
+      await sql`create table if not exists hub_owner (
+        id text not null, home text not null, host text not null, since double precision not null)`.execute(
+        trx,
+      );
+      const { rows } = await sql<{ id: string; home: string; host: string }>`
+        select id, home, host from hub_owner`.execute(trx);
+      const owner = rows[0];
+      if (owner?.id === this.#home.id) return;
+      if (owner) {
+        const runs = await trx.selectFrom('runs').select('id').where('status', 'in', LIVE).execute();
+        const intents = await trx.selectFrom('intents').select('id').execute();
+        if (runs.length + intents.length > 0) throw this.#unfinished(owner, runs.length);
+      }
+      await sql`delete from hub_owner`.execute(trx);
+      await sql`insert into hub_owner values (${this.#home.id}, ${this.#home.home}, ${hostname()}, ${Date.now()})`.execute(
+        trx,
+      );
+    });
+    this.#isClaimed = true;
+  }
+
+  /**
+   * Releases the lock before the connection is closed, so that the next hub does not have to wait until the server
+   * notices the closed connection.
+   */
+  async release(writes: Kysely<Tables>): Promise<void> {
+    await sql`select pg_advisory_unlock(${sql.raw(lockKey(HUB_LOCK))})`.execute(writes).catch(() => {
+      // The server has released the lock, because the connection is lost.
+    });
+  }
+
+  async #inUse(client: PoolClient): Promise<SquadError> {
+    const { rows } = await client.query<Holder>(
+      `select a.pid, a.application_name, a.client_addr::text from pg_locks l join pg_stat_activity a on a.pid = l.pid
+       where l.locktype = 'advisory' and l.granted and l.objsubid = 1 and l.classid::bigint = ${HUB_LOCK}
+         and l.objid = ${SCHEMA_OID} and l.database = (select oid from pg_database where datname = current_database())`,
+    );
+    const holder = rows[0];
+    const [, id, host, pid] = /^squad (\S+) (\S+) (\d+)$/.exec(holder?.application_name ?? '') ?? [];
+    // A home has only one hub, so the lock's holder is an old session of the same home. The session is terminated, and
+    // the next attempt finds the lock free.
+    if (holder && id === this.#home.id)
+      await client.query('select pg_terminate_backend($1)', [holder.pid]).catch(() => {});
+    const who = host ? `on ${host} (process ${pid})` : `(session ${holder?.pid ?? 'ended'})`;
+    return new SquadError('DATABASE_LOCKED', `Another hub ${who} uses the database ${this.#name}.`, {
+      suggestions: [
+        'One database serves one hub at a time. Stop the other hub with `squad hub stop` there, or use another database.',
+      ],
+    });
+  }
+
+  #takenOver(owner: { home: string; host: string } | undefined): SquadError {
+    const by = owner ? `by the hub of ${owner.home} on ${owner.host}` : 'by another hub';
+    return new SquadError('DATABASE_FAILED', `The database ${this.#name} was taken over ${by}.`, {
+      suggestions: ['Stop this hub with `squad hub stop`, and use another database for it.'],
+    });
+  }
+
+  #unfinished({ home, host }: { home: string; host: string }, runs: number): SquadError {
+    const what = runs === 0 ? 'unfinished changes' : runs === 1 ? 'a run that has' : `${runs} runs that have`;
+    return new SquadError(
+      'DATABASE_FAILED',
+      `The database ${this.#name} belongs to the hub of ${home} on ${host}, and contains ${what}${runs === 0 ? '' : ' not ended'}.`,
+      {
+        suggestions: ['Start that hub and let its runs end or cancel them, or use another database.'],
+      },
+    );
+  }
+}

@@ -1,0 +1,47 @@
+/**
+ * Adapts a statement of a migration to PostgreSQL. Text gets the collation "C", which compares bytes as SQLite does;
+ * with the collation of a language, a search for ids by prefix fails. Numbers of JavaScript, such as times, may have
+ * fractions, so `bigint` becomes `double precision`.
+ */
+export const forPostgres = (statement: string): string =>
+  statement
+    .replaceAll(/\bbigint\b/g, 'double precision')
+    .replaceAll(/\binteger\b/g, 'int8')
+    .replaceAll(/\btext\b(?! collate)/g, 'text collate "C"');
+
+export const WORKTREE_FIELDS = `worktree::json ->> 'path' as worktree_path, worktree::json ->> 'branch' as branch_name`;
+
+export const EVENT_FIELDS = `data::json ->> 'tool' as tool_name,
+  case data::json ->> 'ok' when 'true' then 1 when 'false' then 0 end as success, data::json ->> 'code' as error_code`;
+
+const quarterOf = (row: 'new' | 'old') => `floor(${row}.created_at / 900000)::int8`;
+
+const amountsOf = (row: 'new' | 'old') => `select ${quarterOf(row)}, (${row}.ended_at is not null)::int, 1,
+  coalesce(${row}.cost_usd, 0), (${row}.cost_usd is not null)::int,
+  (${row}.cost_usd is not null and coalesce(${row}.cost_is_estimated, 0) <> 0)::int,
+  (${row}.started_at is not null and ${row}.cost_usd is null)::int`;
+
+const summed = (sign: '+' | '-') =>
+  ['runs', 'cost_usd', 'reported', 'estimated', 'unreported'].map(
+    name => `${name} = spending.${name} ${sign} excluded.${name}`,
+  );
+
+/** Keeps the tables `run_counts` and `spending` up to date, as the triggers of SQLite do. */
+export const COUNT_RUN = `create function count_run() returns trigger language plpgsql as $$
+  begin
+    if tg_op <> 'INSERT' then
+      update run_counts set runs = runs - 1 where workspace = old.workspace and status = old.status;
+      delete from run_counts where workspace = old.workspace and status = old.status and runs = 0;
+      insert into spending ${amountsOf('old')}
+        on conflict (quarter, is_ended) do update set ${summed('-')};
+      delete from spending
+        where quarter = ${quarterOf('old')} and is_ended = (old.ended_at is not null)::int and runs = 0;
+    end if;
+    if tg_op <> 'DELETE' then
+      insert into run_counts values (new.workspace, new.status, 1)
+        on conflict (workspace, status) do update set runs = run_counts.runs + 1;
+      insert into spending ${amountsOf('new')}
+        on conflict (quarter, is_ended) do update set ${summed('+')};
+    end if;
+    return null;
+  end $$`;

@@ -1,0 +1,124 @@
+/** Hubs that die while a CLI waits for permission: no line to it is lost, and none is sent twice. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { CliName } from '../../scripts/engine-clis.ts';
+import type { InboxItem } from '../../src/schema/inbox.ts';
+import { dyingHub } from '../support/die-at.ts';
+import { isAlive, until } from '../support/squad.ts';
+import { chosenClis } from './chosen-clis.ts';
+import { EngineSquad } from './engine-squad.ts';
+import { mock } from './model-server/script.ts';
+
+const WAIT_TIMEOUT_MS = 60_000;
+const ROLES = { careful: '---\npermission: read\napprovals: ask\n---\nYou look, and ask before all else.\n' };
+const TWO_WAY: CliName[] = ['claude'];
+
+/** A run that wants to start a program once, which leaves a line each time it runs. */
+async function asking(name: CliName, prepare?: Parameters<typeof EngineSquad.start>[1] & object) {
+  const it = await EngineSquad.start([name], { roles: ROLES, ...prepare });
+  it.squad.write('job.sh', 'echo ran >> job.ran\n');
+  const prompt = `Work. ${mock([{ shell: 'sh job.sh' }, { text: 'Done.' }], 'job')}`;
+  const { spawn_id } = await it.begin(name, prompt, { roleId: 'careful' });
+  const items = async () => (await it.squad.json<{ items: InboxItem[] }>(['inbox', '--all'])).items;
+  const ran = join(it.squad.workspace, 'job.ran');
+  return {
+    it,
+    id: spawn_id,
+    turns: () =>
+      readdirSync(join(it.squad.home, 'runs', spawn_id)).filter(each => /^turn-/.test(each)).length,
+    items,
+    item: () => until('it asks', async () => (await items())[0], WAIT_TIMEOUT_MS),
+    end: () => it.end(spawn_id),
+    runs: () => (existsSync(ran) ? readFileSync(ran, 'utf8').trim().split('\n').length : 0),
+    /** Types of the lines that the CLI was given. */
+    sent: () =>
+      readFileSync(join(it.squad.home, 'runs', spawn_id, 'turn-1', 'input'), 'utf8')
+        .trim()
+        .split('\n')
+        .map(line => (JSON.parse(line) as { type: string }).type),
+    async kill() {
+      const pid = await it.squad.hubPid();
+      process.kill(pid, 'SIGKILL');
+      await until('the hub is gone', () => !isAlive(pid));
+    },
+    [Symbol.asyncDispose]: () => it[Symbol.asyncDispose](),
+  };
+}
+
+describe.each(chosenClis().filter(name => TWO_WAY.includes(name)))('%s', name => {
+  test('a request that is open when hubs are killed is one item, and its answer reaches the same turn', {
+    tags: ['G3'],
+  }, async () => {
+    await using run = await asking(name);
+    const { id } = await run.item();
+    await run.kill();
+    expect(await run.item()).toMatchObject({ id, state: 'open' });
+    await run.kill();
+    expect(await run.it.squad.run(['answer', id, 'yes'])).toMatchObject({ code: 0 });
+    expect(await run.end()).toMatchObject({ status: 'completed', result: 'Done.' });
+    expect(run.runs()).toBe(1);
+    expect(await run.items()).toHaveLength(1);
+    expect(run.sent()).toEqual(['user', 'control_response']);
+  });
+
+  test.each([
+    ['the answer is stored and not sent', 'line:stored', 'yes', 1],
+    ['the answer is sent', 'line:written', 'yes', 1],
+    ['the answer is recorded as received', 'inbox:heard', 'yes', 1],
+    ['a refusal is stored and not sent', 'line:stored', 'no', 0],
+  ])('a hub dies when %s: the agent gets it once', async (_, point, said, runs) => {
+    const dying = Promise.withResolvers<string | null>();
+    await using run = await asking(name, {
+      prepare: async squad => void (await dyingHub(squad, point)).died.then(dying.resolve),
+    });
+    const { id } = await run.item();
+    // The hub may be gone before it has told this one that the answer is taken.
+    await run.it.squad.run(['answer', id, said]);
+    expect(await dying.promise).toBe('SIGKILL');
+    expect(await run.end()).toMatchObject({ status: 'completed', result: 'Done.' });
+    expect(run.runs()).toBe(runs);
+    expect(run.sent()).toEqual(['user', 'control_response']);
+    expect(await run.items()).toEqual([expect.objectContaining({ id, state: 'answered', answer: said })]);
+  });
+
+  test('reads a message in its running turn, and its model gets it with the next request', {
+    tags: ['G2'],
+  }, async () => {
+    await using run = await asking(name);
+    const { id } = await run.item();
+    const told = await run.it.squad.json<{ delivery: string }>(['tell', run.id, 'Use the other parser.']);
+    expect(told.delivery).toBe('in_turn');
+    await run.it.squad.run(['answer', id, 'yes']);
+    expect(await run.end()).toMatchObject({ status: 'completed' });
+    expect(run.turns()).toBe(1);
+    const prompts = run.it.server.requests.map(request => JSON.stringify(request));
+    expect(prompts.some(request => request.includes('Use the other parser.'))).toBe(true);
+  });
+
+  test('is interrupted with a request open: the run is cancelled, and its chat continues', async () => {
+    await using run = await asking(name);
+    await run.item();
+    expect(await run.it.squad.json(['interrupt', run.id])).toMatchObject({ status: 'cancelled' });
+    expect(run.runs()).toBe(0);
+    expect(await run.items()).toEqual([expect.objectContaining({ state: 'withdrawn' })]);
+    expect(run.it.output(run.id)).toContain('"type":"result"');
+    const { code } = await run.it.squad.run([
+      'reply',
+      run.id,
+      `Go on. ${mock([{ text: 'Here.' }], 'reply')}`,
+    ]);
+    expect(code).toBe(0);
+  });
+
+  test('is interrupted by a message and continues with it', async () => {
+    await using run = await asking(name);
+    await run.item();
+    const text = `Stop. ${mock([{ text: 'Stopped.' }], 'other')}`;
+    const told = await run.it.squad.json<{ delivery: string }>(['tell', run.id, '--interrupt', text]);
+    expect(told.delivery).toBe('in_turn');
+    expect(await run.end()).toMatchObject({ status: 'completed', result: 'Stopped.' });
+    expect(run.runs()).toBe(0);
+    expect(run.turns()).toBe(1);
+  });
+});

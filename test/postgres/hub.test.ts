@@ -1,0 +1,125 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { newSchema, query } from '../../src/store/fixtures/temp-database.ts';
+import { databaseName } from '../../src/store/open.ts';
+import { isAlive, TestSquad, until } from '../support/squad.ts';
+
+/** The user and password of the test server's URL. */
+const SECRET = 'squad:squad';
+
+function squadOn(database: string): TestSquad {
+  const squad = new TestSquad({ SQUAD_DATABASE_URL: database });
+  onTestFinished(() => squad[Symbol.asyncDispose]());
+  return squad;
+}
+
+async function start(squad: TestSquad, task: string): Promise<string> {
+  const args = ['run', 'coder', task, '--engine', 'scripted', '--detach'];
+  return (await squad.json<{ runIds: string[] }>(args)).runIds[0]!;
+}
+
+test('a run, its output and settings are there for the next hub, and no SQLite file is made', {
+  tags: ['H5'],
+}, async () => {
+  const database = await newSchema();
+  const squad = squadOn(database);
+  const id = await start(squad, '```script\nsay Grüße ✓\nask Which one?\nreport done 😀\n```');
+  const asked = async () => JSON.stringify(await squad.json(['inbox'])).match(/ask_\w{10}/)?.[0] ?? '';
+  await expect.poll(asked).not.toBe('');
+  await squad.json(['answer', await asked(), 'the first']);
+  await expect.poll(() => squad.statusOf(id)).toBe('completed');
+  await squad.json(['config', 'set', 'limits.spawns_per_minute', '77']);
+  const before = await squad.json(['show', id]);
+  expect((await squad.run(['hub', 'stop'])).code).toBe(0);
+  expect(await squad.json(['show', id])).toEqual(before);
+  expect((await squad.run(['log', id])).stdout).toContain('Grüße ✓');
+  expect((await squad.run(['config', 'get', 'limits.spawns_per_minute'])).stdout).toContain('77');
+  expect(existsSync(join(squad.home, 'squad.db'))).toBe(false);
+  expect(await query(database, 'select status from runs')).toEqual([{ status: 'completed' }]);
+  const shown = await squad.run(['hub', 'status']);
+  expect(shown.stdout).toContain(databaseName(database));
+  const log = readFileSync(join(squad.home, 'hub.log'), 'utf8');
+  expect(shown.stdout + log).not.toContain(SECRET);
+  expect((await squad.run(['doctor'])).stdout).toContain(databaseName(database));
+});
+
+test('a second hub is refused, and the first loses nothing: also when it was killed', {
+  tags: ['H5'],
+}, async () => {
+  const database = await newSchema();
+  const squad = squadOn(database);
+  const go = join(squad.workspace, 'go');
+  const id = await start(squad, `\`\`\`script\nsay half\nawait ${go}\nreport done\n\`\`\``);
+  await expect.poll(() => squad.statusOf(id)).toBe('running');
+  const other = squadOn(database);
+  const refused = await other.run(['hub', 'start']);
+  expect(refused).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/Another hub on .* uses the database/),
+  });
+  const pid = await squad.hubPid();
+  process.kill(pid, 'SIGKILL');
+  await until('the hub is dead', () => !isAlive(pid));
+  const unfinished = await other.run(['hub', 'start']);
+  expect(unfinished).toMatchObject({ code: 1, stderr: expect.stringContaining('a run that has not ended') });
+  expect(unfinished.stderr).not.toContain(SECRET);
+  expect(await squad.statusOf(id)).toBe('running');
+  writeFileSync(go, '');
+  await expect.poll(() => squad.statusOf(id)).toBe('completed');
+});
+
+test('a database that cannot be reached, and a URL that is none, are refused without the password', {
+  tags: ['H5'],
+}, async () => {
+  const away = new URL(await newSchema());
+  away.port = '1';
+  const refused = await squadOn(away.href).run(['ls']);
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('cannot be reached') });
+  const wrong = await squadOn('mysql://squad:squad@127.0.0.1/squad').run(['ls']);
+  expect(wrong.stderr).toContain('SQUAD_DATABASE_URL is not the URL of a PostgreSQL database');
+  expect(refused.stderr + wrong.stderr).not.toContain(SECRET);
+});
+
+test('a home moves from SQLite to PostgreSQL with its runs, questions and settings, and does not fall back', {
+  tags: ['H5'],
+}, async () => {
+  const database = await newSchema();
+  const squad = new TestSquad();
+  onTestFinished(() => squad[Symbol.asyncDispose]());
+  const go = join(squad.workspace, 'go');
+  const done = await start(squad, 'Say hello');
+  const asking = await start(squad, `\`\`\`script\nask Which one?\nawait ${go}\nreport done\n\`\`\``);
+  await expect.poll(() => squad.statusOf(done)).toBe('completed');
+  const inbox = () => squad.json<{ items: unknown[] }>(['inbox']);
+  await expect.poll(async () => JSON.stringify(await inbox())).toContain('Which one?');
+  await squad.json(['config', 'set', 'limits.spawns_per_minute', '77']);
+  const before = await squad.json(['show', done]);
+  const question = JSON.stringify(await inbox()).match(/ask_\w{10}/)![0];
+
+  const onPostgres = { env: { SQUAD_DATABASE_URL: database } };
+  const running = await squad.run(['db', 'move'], onPostgres);
+  expect(running).toMatchObject({ code: 1, stderr: expect.stringContaining('squad hub stop') });
+  await squad.run(['hub', 'stop']);
+  const unset = await squad.run(['db', 'move']);
+  expect(unset).toMatchObject({ code: 2, stderr: expect.stringContaining('SQUAD_DATABASE_URL is not set') });
+  const migrated = await squad.json<{ applied: string[] }>(['db', 'migrate'], onPostgres);
+  expect(migrated.applied).toContain('001-runs-and-events');
+  const moved = await squad.json<{ rows: Record<string, number> }>(['db', 'move'], onPostgres);
+  expect(moved.rows).toMatchObject({ runs: 2, squads: 2, inbox: 1 });
+  const again = await squad.run(['db', 'move'], onPostgres);
+  expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('is not empty') });
+
+  squad.env.SQUAD_DATABASE_URL = database;
+  expect(await squad.json(['show', done])).toEqual(before);
+  expect((await squad.run(['config', 'get', 'limits.spawns_per_minute'])).stdout).toContain('77');
+  await squad.json(['answer', question, 'the first']);
+  writeFileSync(go, '');
+  await expect.poll(() => squad.statusOf(asking)).toBe('completed');
+  await squad.run(['hub', 'stop']);
+  const without = await squad.run(['ls'], { env: { SQUAD_DATABASE_URL: '' } });
+  expect(without).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('SQUAD_DATABASE_URL is not set'),
+  });
+});
