@@ -255,6 +255,22 @@ test.each([
 });
 
 /** Everything that comes back for these bytes until the connection is closed. */
+/**
+ * Opens connections that send the beginning of a request. Each must send something: while its queue is full, the kernel
+ * forgets a client that only connected.
+ */
+async function openUnfinished(port: number, count: number): Promise<Socket[]> {
+  const sockets: Socket[] = [];
+  for (let at = 0; at < count; at++) {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', () => {});
+    socket.write('POST /mcp HTTP/1.1\r\nHost: x');
+    sockets.push(socket);
+    if (at % 100 === 0) await once(socket, 'connect');
+  }
+  return sockets;
+}
+
 async function sendRaw(port: number, text: string): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   let heard = '';
@@ -319,14 +335,7 @@ test('a broken request in the middle of another answer closes the connection wit
 
 test('connections that say nothing keep nobody out, however many there are', { tags: ['S6'] }, async () => {
   await withServer(async ({ port }) => {
-    const sockets: Socket[] = [];
-    for (let count = 0; count < 2_000; count++) {
-      const socket = connect(port, '127.0.0.1');
-      socket.on('error', () => {});
-      socket.write('POST /mcp HTTP/1.1\r\nHost: x');
-      sockets.push(socket);
-      if (count % 100 === 0) await once(socket, 'connect');
-    }
+    const sockets = await openUnfinished(port, 2_000);
     const answer = await ask(port, '/mcp', { authorization: `Bearer ${TOKEN}` });
     expect(answer).toMatchObject({ status: 200, body: 'reached' });
     const closed = () => sockets.filter(socket => socket.closed).length;
@@ -346,9 +355,7 @@ test('a connection that has shown a token stays, whoever comes after it', { tags
   try {
     const answer = ask(server.port, '/mcp', { authorization: `Bearer ${TOKEN}` });
     await expect.poll(() => held).toHaveLength(1);
-    const sockets = Array.from({ length: 1_100 }, () =>
-      connect(server.port, '127.0.0.1').on('error', () => {}),
-    );
+    const sockets = await openUnfinished(server.port, 1_100);
     await expect.poll(() => sockets.some(({ closed }) => closed)).toBe(true);
     held[0]!.end('late');
     expect(await answer).toMatchObject({ status: 200, body: 'late' });

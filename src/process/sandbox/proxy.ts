@@ -35,6 +35,8 @@ const LINGER_MS = 2_000;
 const POLL_MS = 1_000;
 /** Maximum time from the opening of a room until the wrapper writes its `pid` file. */
 const TURN_START_MS = 60_000;
+/** The same after the hub that opened the room has died. Only a wrapper that already runs can still write the file. */
+const ORPHAN_START_MS = 10_000;
 const ROOM_TIMEOUT_MS = 20_000;
 /** Maximum number of connections of one room, so that one turn cannot use up all file descriptors. */
 const MAX_CONNECTIONS = 256;
@@ -44,7 +46,10 @@ interface Tenant {
   folder: string;
   lasts: RoomTerm;
   hosts: string[];
-  since: number;
+  /** Control connection of the hub that opened the room. */
+  hub: Socket;
+  /** Time at which the room is closed if no process has entered it by then. */
+  startBy: number;
   /** Process of the wrapper. The start time distinguishes it from a later process with the same pid. */
   wrapper: { pid: number; startTime: string | null } | null;
   refused: Set<string>;
@@ -92,12 +97,14 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
     return spare!.room;
   }
 
-  async function openRoom(asked: Extract<ControlRequest, { do: 'open' }>): Promise<Room> {
+  async function openRoom(asked: Extract<ControlRequest, { do: 'open' }>, hub: Socket): Promise<Room> {
     const room = await spareRoom();
     // Two requests may wait for the same room. The first one gets it.
-    if (room.tenant !== null) return openRoom(asked);
+    if (room.tenant !== null) return openRoom(asked, hub);
+    if (hub.destroyed) throw new Error('the hub has disconnected');
     const { runId, folder, hosts, lasts } = asked;
-    room.tenant = { runId, folder, hosts, lasts, since: Date.now(), wrapper: null, refused: new Set() };
+    const startBy = Date.now() + TURN_START_MS;
+    room.tenant = { runId, folder, hosts, lasts, hub, startBy, wrapper: null, refused: new Set() };
     spare = null;
     rooms.add(room);
     admit(room, room.servers[0]!, toHub);
@@ -258,8 +265,8 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
     }
   }
 
-  async function answer(request: ControlRequest): Promise<unknown> {
-    if (request.do === 'open') return openRoom(request);
+  async function answer(request: ControlRequest, hub: Socket): Promise<unknown> {
+    if (request.do === 'open') return openRoom(request, hub);
     if (request.do === 'whose') return runOfPort.get(request.port) ?? null;
     hubPort = request.port;
     await spareRoom();
@@ -270,10 +277,14 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
     hubs.add(socket);
     idleSince = null;
     socket.on('error', () => {});
-    socket.once('close', () => hubs.delete(socket));
+    socket.once('close', () => {
+      hubs.delete(socket);
+      for (const { tenant } of rooms)
+        if (tenant!.hub === socket) tenant!.startBy = Math.min(tenant!.startBy, Date.now() + ORPHAN_START_MS);
+    });
     readMessages<ControlRequest>(socket, async request => {
       const { id } = request;
-      const reply: ControlReply = await answer(request).then(
+      const reply: ControlReply = await answer(request, socket).then(
         result => ({ id, result }),
         (thrown: Error) => ({ id, error: thrown.message }),
       );
@@ -307,7 +318,7 @@ function isOver(tenant: Tenant): boolean {
   if (hasExitRecord(tenant.folder)) return true;
   if (tenant.wrapper === null) {
     const pid = readWrapperPid(tenant.folder);
-    if (typeof pid !== 'number') return Date.now() - tenant.since > TURN_START_MS;
+    if (typeof pid !== 'number') return Date.now() > tenant.startBy;
     tenant.wrapper = { pid, startTime: startTimeOf(pid) };
   }
   const { pid, startTime } = tenant.wrapper;
@@ -319,7 +330,7 @@ function isEmpty(room: OpenRoom): boolean {
   const name = readlinkSync(room.net);
   const isInside = ownProcesses().some(pid => linkOf(`/proc/${pid}/ns/net`) === name);
   room.wasEntered ||= isInside;
-  return !isInside && (room.wasEntered || Date.now() - room.tenant!.since > TURN_START_MS);
+  return !isInside && (room.wasEntered || Date.now() > room.tenant!.startBy);
 }
 
 function linkOf(path: string): string | null {

@@ -323,6 +323,15 @@ describe('the proxy process', () => {
     expect(existsSync(own.socket)).toBe(false);
   });
 
+  test('does not wait long for a turn whose hub died before it started the turn', async () => {
+    const own = hub((await server('hub')).port);
+    const request = { runId: 'run_x', folder: turns.path('not-started'), lasts: 'turn' } as const;
+    await own.rooms.open({ ...request, hosts: [] }, '/usr/bin/bwrap');
+    const pid = proxyPid(own);
+    own.rooms.close();
+    await until(() => !isAlive(pid), 'the end of the proxy process');
+  });
+
   test('killed: its turns are cut off and nothing is let through; the next turn has a new one', async () => {
     const { port } = await server('hub');
     const own = hub(port);
