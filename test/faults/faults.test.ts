@@ -16,7 +16,12 @@ test(`kill -9 of the hub at ${ROUNDS} random moments with 20 agents each (SQUAD_
   console.log(`Fault rounds: to play the same ones again set SQUAD_FAULT_SEED=${seed}`);
   const reports = await playSeries({ seed, rounds: ROUNDS });
   console.log(summaryLines(reports).join('\n'));
-  expect(reports.filter(({ problems }) => problems.length > 0).map(roundLine).join('\n')).toBe('');
+  expect(
+    reports
+      .filter(({ problems }) => problems.length > 0)
+      .map(roundLine)
+      .join('\n'),
+  ).toBe('');
   expect(reports).toHaveLength(ROUNDS);
   const kills = reports.reduce((sum, report) => sum + report.kills, 0);
   figure('R15', {
