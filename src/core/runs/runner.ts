@@ -3,21 +3,12 @@ import { asSquadError } from '../../schema/error.ts';
 import type { EventBody } from '../../schema/event.ts';
 import type { Baseline } from '../../schema/evidence.ts';
 import type { RunId } from '../../schema/ids.ts';
-import {
-  type EndStatus,
-  isEnd,
-  type Run,
-  type RunError,
-  type StopReason,
-  type Usage,
-} from '../../schema/run.ts';
+import { isEnd, type Run, type RunError, type StopReason, type Usage } from '../../schema/run.ts';
 import type { NetworkAccess } from '../../schema/sandbox.ts';
-import type { Traces } from '../conversations/recorder.ts';
-import { overBudget, remainingBudget } from '../cost/budget.ts';
+import { remainingBudget } from '../cost/budget.ts';
 import { BudgetWatch } from '../cost/budget-watch.ts';
 import type { PriceList } from '../cost/prices.ts';
 import { takeBaseline } from '../evidence/baseline.ts';
-import type { EvidencePorts } from '../evidence/evidence.ts';
 import type { RunIdentity } from '../policy.ts';
 import type { Engine, Engines } from '../ports/engine.ts';
 import type { Change } from '../ports/store.ts';
@@ -25,24 +16,17 @@ import type { Command, LiveTurn, SandboxProblem, TurnEnd } from '../ports/turns.
 import { isSubagentCall } from '../subagents/plan-subagent.ts';
 import { ChatClaims, monotonicOf, RunQueue, SpawnLimit } from './admission.ts';
 import { LiveRun } from './live-run.ts';
-import { type Outcome, outcomeInReview } from './outcome.ts';
 import type { PlannedSquad } from './plan-run.ts';
+import { type RunEndPorts, RunEnds } from './run-ends.ts';
 import { RunLedger, saveSquad, waitBrieflyForWrite } from './run-ledger.ts';
-import { nextStatus, type RunTransition, stepOfUnstarted } from './run-state.ts';
+import { stepOfUnstarted } from './run-state.ts';
 import { type Silence, StallWatch } from './stall-watch.ts';
-import { type Told, tellRun, undelivered, type Waiting, waitingMessages } from './tell.ts';
-import { closeTurn, evidenceOfTurn, messagesOnly, readFinalOutput } from './turn-end.ts';
+import { type Told, tellRun } from './tell.ts';
+import { messagesOnly } from './turn-end.ts';
 import { watchOutput } from './turn-limits.ts';
 import { confined, startTurn, type TurnStartPorts } from './turn-start.ts';
 import { type TwoWayPorts, TwoWayTurn } from './two-way.ts';
-import {
-  beginWaiting,
-  nextAttempt,
-  prepareNextTurn,
-  queueNextTurn,
-  writeNextAttempt,
-  writePause,
-} from './waiting-run.ts';
+import { beginWaiting, queueNextTurn } from './waiting-run.ts';
 
 export interface Canceller {
   /** Name of the client, or id of the run, that cancelled. */
@@ -61,22 +45,16 @@ export function cancelNote({ name, folder }: Canceller, { workspace }: Pick<Run,
 
 export interface RunnerPorts
   extends Omit<TurnStartPorts, 'twoWay'>,
-    Pick<EvidencePorts, 'collectCommits'>,
+    Pick<RunEndPorts, 'collectCommits' | 'traces' | 'onTurnOver'>,
     Pick<TwoWayPorts, 'checkpoint' | 'onAsk'> {
   engines: Engines;
   settings(): HubSettings;
   prices(): PriceList;
-  traces: Pick<Traces, 'take' | 'turnOver' | 'remarks'>;
   /** Whether the run has an open question. */
   isAsking(id: RunId): boolean;
-  /**
-   * Called when the turn of a run that waits for a review has ended and its end is on disk. The caller does not wait
-   * for it.
-   */
-  onTurnOver(run: Run): void;
 }
 
-/** Owns every run that has not ended: the queue, the running turns, and the single code path that ends a run. */
+/** Owns every run that has not ended: the queue, the running turns, and their stops. */
 export class Runner {
   private readonly ports: RunnerPorts & Pick<TurnStartPorts, 'twoWay'>;
   private readonly live = new Map<RunId, LiveRun>();
@@ -87,7 +65,7 @@ export class Runner {
   private readonly budgets: BudgetWatch;
   private readonly stalls: StallWatch;
   private readonly chats = new ChatClaims(() => this.live.values());
-  private closed = false;
+  private readonly ends: RunEnds;
 
   constructor(ports: RunnerPorts) {
     this.ports = { ...ports, twoWay: { ...ports, retry: (what, act) => this.ledger.retry(what, act) } };
@@ -106,6 +84,15 @@ export class Runner {
       live: () => this.live.values(),
       stop: id => void this.stop(id, 'budget'),
       record: (run, body) => this.record(run, body),
+    });
+    this.ends = new RunEnds({
+      ...ports,
+      live: this.live,
+      liveRuns: () => this.liveRuns(),
+      ledger: this.ledger,
+      budgets: this.budgets,
+      enqueue: entry => this.enqueue(entry),
+      pump: () => this.pump(),
     });
     this.outputWatch = watchOutput({
       ...ports,
@@ -210,10 +197,10 @@ export class Runner {
     const refusal = await this.budgets.admit().catch(asSquadError);
     if (refusal && refusal.code !== 'BUDGET_EXCEEDED') throw refusal;
     if (refusal && entry?.isPaused && !entry.changing) {
-      await this.finish(entry, 'fail', { code: refusal.code, message: refusal.message }, null);
+      await this.ends.finish(entry, 'fail', { code: refusal.code, message: refusal.message }, null);
       return false;
     }
-    const messages = await this.messagesFor(entry);
+    const messages = await this.ends.messagesFor(entry);
     const words = [text, ...messages.map(told => told.text)].join('\n\n');
     const isQueued = await queueNextTurn(entry, id, { text: words, change }, this.ports, this.ledger);
     if (isQueued) this.enqueue(entry!);
@@ -225,7 +212,7 @@ export class Runner {
     const entry = this.live.get(id);
     await entry?.changing;
     if (!entry?.isPaused) return false;
-    await this.finish(entry, step, null, null, change);
+    await this.ends.finish(entry, step, null, null, change);
     return true;
   }
 
@@ -372,7 +359,7 @@ export class Runner {
     }
     // A pending change may be about to continue the run. After the stop request the run does not continue.
     await entry.changing;
-    if (this.queue.remove(entry) || entry.isPaused) await this.endUnstarted(entry, reason);
+    if (this.queue.remove(entry) || entry.isPaused) await this.ends.endUnstarted(entry, reason);
     else {
       entry.starting.abort();
       const { process, twoWay } = entry;
@@ -381,13 +368,6 @@ export class Runner {
       else setTimeout(stop, SOFT_STOP_MS).unref();
     }
     return true;
-  }
-
-  private endUnstarted(entry: LiveRun, reason: StopReason): Promise<void> {
-    if (reason !== 'budget' || !entry.overBudget)
-      return this.finish(entry, stepOfUnstarted(reason), null, null);
-    const error = { code: 'BUDGET_EXCEEDED', message: overBudget(entry.overBudget) };
-    return this.finish(entry, 'fail', error, null);
   }
 
   /** Counts starts of an earlier hub. This method and the next six are for the recovery. */
@@ -429,7 +409,7 @@ export class Runner {
     await this.resumeTwoWay(entry);
     entry.twoWay?.end();
     entry.follow(files, clock, messagesOnly(entry, this.ports), Number.POSITIVE_INFINITY);
-    await this.turnEnded(entry, end);
+    await this.ends.turnEnded(entry, end);
   }
 
   /** Takes over a run that waits for a review and has no turn. */
@@ -447,7 +427,7 @@ export class Runner {
     await this.ledger.ended(run, 'lose', error, { turns, events: [] }, null, null);
     // The run may have been added before recovery gave up on it.
     const entry = this.live.get(run.id);
-    if (entry) this.forget(entry);
+    if (entry) this.ends.forget(entry);
   }
 
   /** Ends a run that was asked to stop while it had no turn. */
@@ -462,7 +442,7 @@ export class Runner {
 
   /** Releases timers and files. Agents keep running, and the next hub finds them. */
   close(): void {
-    this.closed = true;
+    this.ends.close();
     this.queue.close();
     this.ledger.close();
     this.outputWatch.close();
@@ -488,12 +468,12 @@ export class Runner {
     try {
       const process = await startTurn(entry, this.ports, this.ledger, chat => this.chats.refuseBusy(chat));
       if (process) this.watch(entry, process, 0);
-      else await this.finish(entry, stepOfUnstarted(entry.stop), null, null);
+      else await this.ends.finish(entry, stepOfUnstarted(entry.stop), null, null);
     } catch (thrown) {
       const error = asSquadError(thrown);
-      if (entry.stop !== null) return await this.finish(entry, stepOfUnstarted(entry.stop), null, null);
+      if (entry.stop !== null) return await this.ends.finish(entry, stepOfUnstarted(entry.stop), null, null);
       const step = error.code === 'LOST' ? 'lose' : 'fail';
-      await this.finish(entry, step, { code: error.code, message: error.message }, null);
+      await this.ends.finish(entry, step, { code: error.code, message: error.message }, null);
     }
   }
 
@@ -513,7 +493,7 @@ export class Runner {
     );
     this.atDeadline(entry);
     if (entry.stop !== null) process.stop(this.ports.settings()['stop.grace_ms']);
-    void process.ended.then(end => this.turnEnded(entry, end));
+    void process.ended.then(end => this.ends.turnEnded(entry, end));
   }
 
   private atDeadline(entry: LiveRun): void {
@@ -526,138 +506,6 @@ export class Runner {
     void store
       .commit({ events: [this.ledger.event(run, body)] })
       .catch(thrown => warn(`An event of ${run.id} was not recorded`, thrown));
-  }
-
-  private async turnEnded(entry: LiveRun, end: TurnEnd): Promise<void> {
-    entry.twoWay?.end();
-    entry.stopTimer();
-    await entry.changing;
-    if (this.closed) return;
-    const outcome = await this.decideOutcome(entry, end).catch(thrown => {
-      if (this.closed) throw thrown;
-      // A bug must not leave a run marked as running forever after its agent has ended.
-      this.ports.warn(`The outcome of ${entry.run.id} could not be determined`, thrown);
-      const { code, message } = asSquadError(thrown);
-      return { step: 'fail' as const, error: { code, message } };
-    });
-    const next =
-      outcome.step === 'lose' && end.canTakeOver && entry.run.status === 'running'
-        ? nextAttempt(entry.run, this.ports.machines)
-        : null;
-    if (next) return this.startAgain(entry, next, end);
-    const inReview = await outcomeInReview(entry, outcome, this.ports);
-    const messages = await this.messagesFor(entry);
-    if (inReview === 'waits') {
-      await this.queueMessages(
-        entry.run,
-        messages.filter(({ delivery }) => delivery === 'in_turn'),
-      );
-      return this.pause(entry, outcome, end);
-    }
-    if (messages.length > 0 && inReview.step === 'complete' && inReview.error === null) {
-      const isRefused = await this.budgets.admit().catch(asSquadError);
-      const text = messages.map(told => told.text).join('\n\n');
-      if (!isRefused) return this.continue(entry, text, end);
-    }
-    if (messages.length > 0) entry.run.notes.push(undelivered(messages.length));
-    await this.finish(entry, inReview.step, inReview.error, end);
-  }
-
-  /** Returns the messages that the agent has not read yet. */
-  private async messagesFor(entry: LiveRun | undefined): Promise<Waiting[]> {
-    await entry?.telling;
-    if (!entry?.mayHaveMessages) return [];
-    const { run, twoWay } = entry;
-    return waitingMessages(run.id, this.ports.store, id => twoWay?.hasTaken(id) ?? true).catch(thrown => {
-      this.ports.warn(`The messages for ${run.id} could not be read`, thrown);
-      return [];
-    });
-  }
-
-  /** Records that these messages are still waiting, because the turn that should have delivered them has ended. */
-  private async queueMessages(run: Run, messages: Waiting[]): Promise<void> {
-    if (messages.length === 0) return;
-    const events = messages.map(told =>
-      this.ledger.event(run, { ...told, type: 'run.told', delivery: 'queued' }),
-    );
-    await this.ledger.commit({ events });
-  }
-
-  /** Ends the turn and queues the next turn, which gives the agent these messages. */
-  private async continue(entry: LiveRun, text: string, end: TurnEnd): Promise<void> {
-    const { run, turn } = entry;
-    run.usage = this.budgets.usageOf(entry);
-    run.evidence = await this.evidence(entry, 'completed', null, end);
-    const material = await prepareNextTurn(run, text, this.ports.files);
-    if (turn) Object.assign(turn, { endedAt: end.endedAt, exitCode: end.exitCode, leftovers: end.leftovers });
-    run.notes.push(...entry.report.usageNotes(entry.chatTotals));
-    await this.ledger.continued(entry, end, entry.totalsOfChat);
-    entry.pause();
-    entry.material = material;
-    this.enqueue(entry);
-  }
-
-  private async startAgain(entry: LiveRun, next: Run, end: TurnEnd): Promise<void> {
-    entry.run.usage = next.usage = this.budgets.usageOf(entry);
-    const messages = await this.messagesFor(entry);
-    await writeNextAttempt(entry, next, end, this.ports.files, this.ledger);
-    await this.queueMessages(entry.run, messages);
-    this.enqueue(entry);
-  }
-
-  /** Ends the turn but not the run: the run waits for its review without a slot. */
-  private async pause(entry: LiveRun, { error }: Outcome, end: TurnEnd): Promise<void> {
-    const { run } = entry;
-    run.usage = this.budgets.usageOf(entry);
-    run.evidence = await this.evidence(entry, 'completed', error, end);
-    await writePause(entry, error, end, this.ledger);
-    this.pump();
-    this.ports.onTurnOver(run);
-  }
-
-  private evidence(entry: LiveRun, status: EndStatus, error: RunError | null, end: TurnEnd) {
-    const ports = { ...this.ports, liveRuns: () => this.liveRuns() };
-    return evidenceOfTurn(entry, { status, error, end }, ports);
-  }
-
-  private async decideOutcome(entry: LiveRun, end: TurnEnd): Promise<Outcome> {
-    await readFinalOutput(entry, end, this.ports);
-    entry.isEnding = true;
-    await this.budgets
-      .atEnd(entry)
-      .catch(thrown => this.ports.warn(`The cost of ${entry.run.id} could not be checked`, thrown));
-    return closeTurn(entry, end, this.ports, this.ledger);
-  }
-
-  private async finish(
-    entry: LiveRun,
-    step: RunTransition,
-    error: RunError | null,
-    end: TurnEnd | null,
-    along: Change = { events: [] },
-  ): Promise<void> {
-    const { run, turn } = entry;
-    entry.isEnding = true;
-    entry.release();
-    if (turn && end)
-      Object.assign(turn, { endedAt: end.endedAt, exitCode: end.exitCode, leftovers: end.leftovers });
-    run.usage = this.budgets.usageOf(entry);
-    const status = nextStatus(run.status, step) as EndStatus;
-    if (end) run.evidence = await this.evidence(entry, status, error, end);
-    run.notes.push(...entry.report.usageNotes(entry.chatTotals));
-    run.notes.push(...this.ports.traces.remarks(run));
-    const change = { ...along, turns: turn ? [{ ...turn }] : [] };
-    await this.ledger.ended(run, step, error, change, end, entry.totalsOfChat, entry.chats);
-    this.forget(entry);
-  }
-
-  private forget(entry: LiveRun): void {
-    entry.release();
-    this.live.delete(entry.run.id);
-    entry.ended.resolve();
-    entry.turnOver.resolve();
-    entry.isActive = false;
-    this.pump();
   }
 }
 
