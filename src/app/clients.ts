@@ -19,7 +19,7 @@ export class Clients {
   private readonly ports: ClientPorts;
   private readonly proofs: ReturnType<typeof createProcessProofs>;
   private readonly startedByUser = createStartedByUser();
-  /** Cached, because a caller is determined once per connection. */
+  /** Cached, because the caller of a connection never changes. */
   private readonly callers = new WeakMap<Handshake, Caller>();
   private readonly possibleSuccessors = new WeakSet<Handshake>();
   /** Connected clients with a newer version that may replace this hub. */
@@ -80,7 +80,7 @@ export class Clients {
     return true;
   }
 
-  /** Returns whether another successor is still connected. */
+  /** Returns whether another client with a later version is still connected. */
   dropSuccessor(handshake: Handshake): boolean {
     this.successors.delete(handshake);
     return this.successors.size > 0;

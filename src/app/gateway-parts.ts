@@ -83,8 +83,8 @@ export function openGateway({ home, version, clock, store, files, log }: HubHome
       return run && gateway.viewOf(run);
     },
     /**
-     * Settles when the MCP servers of these runs are known, so that the list is complete for an agent's first
-     * request.
+     * Settles when the MCP servers of these runs are known, so that an agent's first request gets the complete list of
+     * tools.
      */
     async prepare(runs: Run[]): Promise<void> {
       await Promise.all(runs.map(run => !hasOwnServers(run) && configs.of(run.workspace)));

@@ -104,7 +104,7 @@ export class HttpPort {
     await this.handler?.endSessions(runId);
   }
 
-  /** Notifies a run's clients that a list has changed. */
+  /** Notifies a run's clients that a list of tools, resources or prompts has changed. */
   tell(runId: RunId, what: ListName): void {
     if (this.handler) notifyListChanged(what, this.handler.of(runId));
   }

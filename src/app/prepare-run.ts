@@ -22,7 +22,7 @@ interface FolderPorts {
   send(run: Run, worktree: Worktree, signal: AbortSignal): Promise<string | null>;
 }
 
-/** Higher than the number of reviews of any task. */
+/** Maximum number of reviews to read. No task has so many. */
 const ALL_REVIEWS = 10_000;
 
 /**

@@ -21,14 +21,14 @@ import { readSubagent } from '../workspace/subagents/subagent-file.ts';
  * The agents' MCP servers have to end in this time too.
  */
 const STOP_TIMEOUT_MS = 10_000;
-/** Shorter limit while the hub stops, because a stopping hub has little time. */
+/** Shorter timeout for a hub that is stopping, because such a hub has little time. */
 const HUB_STOP_TIMEOUT_MS = 8_000;
 /**
- * Last line that the hub sends to a client that has ended. Without this line the client knows that the hub was
+ * Last line that the hub sends to a client that has ended. A client that does not get this line knows that the hub was
  * killed.
  */
 const DONE = `${JSON.stringify({ squad: 1, bye: 'done', idle: true } satisfies Bye)}\n`;
-/** Limit for following parents. Only a loop in a damaged database can be longer. */
+/** Limit for following runs to their parents. Only a loop in a damaged database has more steps. */
 const MAX_PARENTS = 100;
 
 export interface SubagentViewPorts {

@@ -101,8 +101,8 @@ export function wireRuns(parts: HubHome, later: LaterParts) {
     busy: name => runner.liveRuns().filter(({ options }) => options.machine === name).length,
     kept: async name => {
       const made = await worktreeNames(join(home, 'worktrees'));
-      // Live runs are read last. A run that starts after this moment has no files on the machine when the list arrives
-      // there.
+      // Runs that have not ended are read last. A run that starts later has no files on the machine when the machine
+      // gets the list.
       const there = runner.liveRuns().filter(({ options }) => options.machine === name);
       const own = there.flatMap(({ worktree }) => (worktree ? basename(worktree.path) : []));
       return { runs: there.map(({ id }) => id), worktrees: [...made, ...own] };

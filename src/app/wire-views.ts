@@ -165,7 +165,7 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
     serversOf: servers.viewOf,
     onInFlight: countCalls,
   };
-  /** Views whose first client was notified that runs were restored. */
+  /** Views (such as MCP or the terminal) whose first client was already notified that runs were restored. */
   const toldOfRestore = new Set<Handshake['view']>();
   const server = new HubServer({
     socketPath: parts.socket,
@@ -178,7 +178,7 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
       },
       subagent: connection => subagents.serve(connection, clients.callerOf(connection.handshake)),
       control: async connection => {
-        await http.open(); // the terminal may ask for the address of the port
+        await http.open(); // the terminal may ask for the address of the HTTP port, so the port is opened first
         await serveTerminal(connection, clients.callerOf(connection.handshake), views);
       },
     },

@@ -2,7 +2,7 @@ export interface MarkdownLine {
   /** `head`: YAML frontmatter, treated as a block of code, because it has a meaning only at the very top of a file. */
   kind: 'head' | 'text' | 'blank' | 'heading' | 'code' | 'opens code' | 'comment';
   text: string;
-  /** Level of a heading, 1 to 6. Otherwise 0. */
+  /** Level of the heading, from 1 to 6. 0 for a line that is no heading. */
   level: number;
   /** The line that would close the code or comment that is open after this line. Null when none is open. */
   closing: string | null;

@@ -38,7 +38,7 @@ export function visibleText(text: string): string {
 /** Like `visibleText`, on one line. */
 export const visibleLine = (text: string): string => visibleText(text).replace(/\s+/g, ' ').trim();
 
-/** Equal for texts that look the same in a program that draws all hidden characters alike. */
+/** Returns a key that is equal for texts that look the same in a program that draws all hidden characters alike. */
 export const visualKey = (text: string): string =>
   text.replace(EVERY_HIDDEN, '\ufffd').replace(/\s+/g, ' ').trim();
 
@@ -158,7 +158,7 @@ const NAMES: Record<string, string> = {
   },
 };
 
-/** Only this much of a text is read for its first line, because a task can have megabytes. */
+/** Number of characters that are searched for the first line, because a task can have megabytes. */
 const LOOKED_AT = 4_000;
 
 /** Foreign text as one line of at most `most` characters, with hidden characters made visible. */
@@ -213,7 +213,7 @@ function distanceTo(word: string, name: string): number {
 
 /** Number of edits: inserting, deleting, replacing and swapping neighbours count one each. */
 function editDistance(a: string, b: string): number {
-  // A much longer word is never similar, and the table below grows with both lengths.
+  // A much longer word is never similar. The limit also keeps the table small, which grows with both lengths.
   if (Math.abs(a.length - b.length) > 64) return Number.POSITIVE_INFINITY;
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);

@@ -6,10 +6,13 @@ import { runInNewContext } from 'node:vm';
 import { KeptCode } from '../hub/kept-code.ts';
 import { homeFolder } from '../link/home.ts';
 
-/** By this time the client that started the hub has its first answers. */
+/** Time after which the hub's start is over. By then the client that started the hub has its first answers. */
 const SETTLED_MS = 1_000;
 
-/** Node's modules for parts that work only after the first client has its answer. Loading them takes as long as opening the database. */
+/**
+ * Modules of Node that are used only after the first client has its answer. Loading them takes as long as opening the
+ * database.
+ */
 const NEEDED_LATER = new Set(
   ['dns', 'http', 'https', 'readline', 'worker_threads', 'zlib'].map(name => `node:${name}`),
 );
@@ -32,7 +35,7 @@ function settle(): void {
   collectWhenQuiet();
 }
 
-/** Share of the time in which a hub without requests works. */
+/** Share of a second that the hub may work and still count as idle. */
 const QUIET_SHARE = 0.05;
 
 /**
@@ -46,7 +49,7 @@ function collectWhenQuiet(): void {
     last = performance.eventLoopUtilization();
     if (utilization > QUIET_SHARE) return;
     clearInterval(timer);
-    // The flag is set late, because a changed flag makes V8 reject the compiled code of Node's own modules.
+    // `--expose-gc` is set late, because V8 rejects the compiled code of Node's own modules after a flag has changed.
     setFlagsFromString('--expose-gc');
     const collect: (how: object) => void = runInNewContext('gc');
     setFlagsFromString('--no-expose-gc');

@@ -149,7 +149,7 @@ export const commandMaker = (onExitCode: (code: number) => void): CommandMaker =
     },
 });
 
-/** Input for operations that list things: only those of this workspace, or of every workspace with `all`. */
+/** Input for operations that list things: those of this workspace, or with `all` those of every workspace. */
 export const workspaceFilter = (
   all: boolean | undefined,
   { workspace }: CliContext,

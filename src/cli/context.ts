@@ -7,7 +7,7 @@ import { createStyle, type Style } from './terminal/style.ts';
 import { openTerminal, type Terminal } from './terminal/terminal.ts';
 import { wrap } from './terminal/width.ts';
 
-/** Passed to every command: where and how to print. */
+/** Context of every command: where and how to print. */
 export interface CliContext {
   /** Results: text for people or, with --json, data for programs. */
   out: Terminal;

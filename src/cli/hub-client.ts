@@ -125,7 +125,7 @@ export class HubClient {
     const home = homeFolder(process.env);
     const socket = await connect(socketPath(home));
     if (socket) return (await this.handshake(socket, helloMs)) ? this : null;
-    // A running hub whose socket was removed creates another one within a second or two.
+    // A hub whose socket file was removed creates a new one within a second or two.
     for (const until = performance.now() + SOCKET_RESTORED_MS; hubPid(home) !== null; ) {
       const restored = await knock(home, KNOCK_MS);
       if (restored) return (await this.handshake(restored, helloMs)) ? this : null;

@@ -14,7 +14,7 @@ export interface CodeResult {
   ok: boolean;
   /** Output of the program, cut to the limit. */
   output: string;
-  /** The returned value as JSON. Null if the program returned nothing. */
+  /** The program's return value as JSON. Null if the program returned nothing. */
   returned: string | null;
   /** The exception, with line numbers of the program, or the limit that ended the program. Null if `ok`. */
   error: string | null;

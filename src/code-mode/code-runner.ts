@@ -32,7 +32,10 @@ type Outcome = Pick<CodeResult, 'ok' | 'returned' | 'error'>;
 
 const MAX_ERROR_LENGTH = 20_000;
 
-/** Higher than the limit of the kept output, so that a program that prints a little too much can still finish. */
+/**
+ * Maximum number of characters that a program may print. Higher than the limit of the kept output, so that a program
+ * that prints a little too much can still finish.
+ */
 const maxPrinted = ({ outputChars }: CodeModeLimits): number => 1024 * 1024 + 4 * outputChars;
 
 function done(

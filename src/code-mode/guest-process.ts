@@ -17,7 +17,7 @@ export interface Guest {
   readonly pid: number | null;
   readonly pipe: AnswerPipe;
   send(message: HostMessage): void;
-  /** Replaces the previous listener. */
+  /** Sets the listener, which replaces the previous one. */
   listen(listener: GuestListener): void;
   /** Kills the process. Resolves when nothing of it is left. */
   end(): Promise<void>;

@@ -140,7 +140,7 @@ async function verifySandbox(bubblewrap: string, guest: string): Promise<Sandbox
       'Code mode needs a sandbox: this kernel does not list child processes, so memory cannot be limited.',
       [TURN_OFF],
     );
-  // A node that loads libraries relative to itself works only at its own path.
+  // A `node` that finds its libraries relative to its own path cannot be mounted at another path.
   const isMovable = !libraries.some(file => file.startsWith(dirname(dirname(node))));
   const parts = { bubblewrap, node, nodeInside: isMovable ? '/node' : node, libraries, guest, dataMb: null };
   const { result, extra } = await withDisabledUserns(extra => testSandbox({ ...parts, extra }));

@@ -43,8 +43,8 @@ export function createToolCalls(tools: ReadonlyMap<string, CodeTool>, pipe: Answ
 
   return {
     /**
-     * Starts a call. False if an unmodified guest would not make this call: its id is already in flight, or there are
-     * too many calls or bytes.
+     * Starts a call. Returns false for a call that an unmodified guest would not make: its id is already in flight, or
+     * there are too many calls or bytes.
      */
     start(call: Call, bytes: number): boolean {
       const { id, tool: name, args } = call;

@@ -1,6 +1,6 @@
 import type { ControlReply, ControlRequest } from './serve-control.ts';
 
-/** Node's readline also splits at these two characters, which JSON does not escape. */
+/** U+2028 and U+2029. JSON does not escape these characters, and Node's readline splits lines at them. */
 const SEPARATORS = /[\u2028\u2029]/g;
 
 export function controlLine(message: ControlRequest | ControlReply): string {

@@ -74,7 +74,7 @@ export async function serveControl(
   });
   const lines = createInterface({ input: socket, crlfDelay: Number.POSITIVE_INFINITY });
   lines.on('line', line => void answer(line));
-  lines.on('error', () => {}); // the 'close' event follows
+  lines.on('error', () => {}); // an error needs no handling here, because the 'close' event follows
   await new Promise<void>(settle => {
     lines.once('close', settle);
     socket.once('close', () => settle());

@@ -57,7 +57,7 @@ function next(): void {
 }
 
 function start(): Worker {
-  // From source, the file runs as it is; in a build, all bundles are in one folder.
+  // Without a build, the script is a TypeScript file. In a build, all bundles are in one folder.
   const script = import.meta.url
     ? new URL('../bin/reader.ts', import.meta.url)
     : join(__dirname, 'reader.cjs');

@@ -253,7 +253,7 @@ export function permissionFrom(
   );
 }
 
-/** Tools of a run that this run starts, by the same rule as `permissionFrom`. */
+/** Tools of a run that this run starts. The same rule as in `permissionFrom` applies. */
 export function toolsFrom(
   parent: RunIdentity,
   asked: string[] | null | undefined,

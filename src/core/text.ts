@@ -91,7 +91,10 @@ export const withoutHidden = (text: string): string =>
 /** Terminal output as plain text. */
 export const plainText = (text: string): string => withoutHidden(stripVTControlCharacters(text));
 
-/** Only this much is read: longer "sentences" are tables or lists, and are cut for display anyway. */
+/**
+ * Number of characters that are searched for a sentence. A longer "sentence" is a table or a list, and is cut for
+ * display anyway.
+ */
 const MAX_READ_CHARS = 2_000;
 
 /** The first sentence of a Markdown text, without headings, fences and list marks. Empty if there is none. */

@@ -12,7 +12,7 @@ export function longLineType(beginning: string): string | null {
 export const answerTooLong = (): EngineEnd => ({
   type: 'end',
   ok: false,
-  // Without this text, Squad would take earlier output for the answer.
+  // Text in place of the answer. Without it, Squad would take earlier output for the answer.
   answer: '(The answer is longer than 8 MiB and not shown. It is in the output of the run.)',
   error:
     'The answer is longer than 8 MiB, which is more than Squad reads. All of it is in the output of the run (`squad log`). Ask for a shorter answer, or for one in a file.',

@@ -22,7 +22,7 @@ export function readProjectText(file: string): string {
   try {
     fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch {
-    return ''; // the CLI cannot read it either
+    return ''; // the CLI cannot read the file either
   }
   try {
     const found = fstatSync(fd);

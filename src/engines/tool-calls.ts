@@ -3,7 +3,7 @@ import { type Fields, text } from './json-line.ts';
 
 type Describe = (name: string, input: Fields) => { detail: string; edits: boolean };
 
-/** More calls than can run at once. With this many open calls, the oldest will never end. */
+/** Maximum number of open calls. No agent runs so many at once, so the oldest call beyond it will never end. */
 const MAX_OPEN = 1_000;
 
 /** Tool calls that have not ended. A tool result has only the id of its call, so the names are kept here. */

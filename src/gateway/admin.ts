@@ -343,7 +343,7 @@ export function createAdmin(options: AdminOptions): GatewayAdmin {
     return danglingChanges(pending, clock.now());
   }
 
-  /** Only includes servers whose pins are loaded. */
+  /** Entries of the configuration that match no tool of this server. Empty if the server's pins are not loaded. */
   function unmatched(config: McpConfig, { key, pins }: ServerPins): PendingChange[] {
     if (pins === null) return [];
     return unmatchedChanges(config, key.server, new Set(pins.map(({ name }) => name)), clock.now());

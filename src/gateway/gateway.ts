@@ -110,7 +110,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
     async release(runId) {
       const access = runs.get(runId);
-      // Removed first, so that nobody is notified that an ended run has lost its servers.
+      // The run is removed first, so that nobody is notified that an ended run has lost its servers.
       runs.delete(runId);
       access?.release();
       ended.add(runId);

@@ -4,7 +4,7 @@ import { asGitError, type Git, type OpenGit } from './git.ts';
 import { apiUrlOf, parseRemoteUrl, shownAddress } from './remote-url.ts';
 
 /**
- * The repository of the remote `origin`, otherwise of the only remote, otherwise of the remote that the checked-out
+ * The repository of the remote `origin`. Without it, that of the only remote, or of the remote that the checked-out
  * branch tracks.
  */
 export async function findRepository(

@@ -157,7 +157,7 @@ async function mergeBase(
 ): Promise<string | null> {
   for (const ref of [`refs/remotes/${repository.remote}/${branch}`, `refs/heads/${branch}`]) {
     const tip = await idOf(git, `${ref}^{commit}`);
-    // This git command exits with 1 when the two have no common commit.
+    // This git command exits with 1 when the commits have no common ancestor.
     if (tip) return String(await git.run(['merge-base', tip, commit], { codes: [1] })).trim() || null;
   }
   return null;
@@ -168,7 +168,7 @@ const idOf = async (git: Git, name: string): Promise<string | null> =>
     await git.run(['rev-parse', '--verify', '--quiet', '--end-of-options', name], { codes: [1] }),
   ).trim() || null;
 
-/** Higher than the number of commits that Squad adds to a branch during one review. */
+/** Maximum number of commits to read. Squad adds fewer to a branch during one review. */
 const MAX_COMMITS = 100;
 
 /**

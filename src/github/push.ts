@@ -157,7 +157,7 @@ async function inScratchRepository<T>(
     await writeFile(join(gitDir, 'HEAD'), 'ref: refs/heads/none\n');
     await writeFile(join(gitDir, 'config'), isSha256 ? SHA256 : SHA1);
     const { commonDir } = objectsOf.folder;
-    // Only a shallow clone has this file.
+    // The file `shallow` exists only in a shallow clone.
     await copyFile(join(commonDir, 'shallow'), join(gitDir, 'shallow')).catch(() => {});
     return await act(
       await openGit(folder, env),

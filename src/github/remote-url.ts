@@ -112,7 +112,7 @@ export function apiUrlOf(remote: RemoteUrl, asked: string | null): string {
   );
 }
 
-/** Whether the remote is on the host that gets the token in any case. */
+/** Whether the remote is on the host that gets the token anyway. */
 export function isServedBy(remote: RemoteUrl, apiUrl: string): boolean {
   const api = new URL(apiUrl);
   if (`${remote.protocol}:` !== api.protocol) return false;

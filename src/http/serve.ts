@@ -26,7 +26,8 @@ export function refuseMalformed(
   socket: Duplex,
   response: ServerResponse | undefined,
 ): void {
-  // In the middle of another response, the client could not see where this one begins.
+  // While another response is being sent, the client could not see where this one begins. The connection is closed
+  // instead.
   const isInAnswer = response?.headersSent && !response.writableFinished;
   if (!socket.writable || isInAnswer) return void socket.destroy();
   refuseOnSocket(socket, REFUSALS[code] ?? NOT_HTTP);
@@ -57,7 +58,10 @@ const REFUSALS: Record<string, Refusal> = {
   },
 };
 
-/** More than a team of agents opens at once: a new connection has no chance to send its token before the next arrives. */
+/**
+ * Maximum number of connections that have not sent a token. A team of agents opens fewer at once, even if none of them
+ * has had a chance to send its token.
+ */
 const MAX_UNAUTHENTICATED = 1_024;
 
 /** Connections that have not sent a valid token, oldest first. */
@@ -110,7 +114,7 @@ export const isLive = ({ method, url, headers }: IncomingMessage): boolean =>
 const pathOf = (url: string | undefined): string => url?.split('?', 1)[0] ?? '';
 
 export interface HttpServerOptions {
-  /** Requested port; if it is in use, one of the next ones. */
+  /** Requested port. If it is in use, one of the next ports is used. */
   port: number;
   /**
    * True when this is the token of the user, of a running run or of a session of the web UI, and this client may use it.
@@ -203,7 +207,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     admit(request, response, () => refuse(response, UNMET_EXPECTATION));
   });
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    socket.on('error', () => {}); // the 'close' event follows
+    socket.on('error', () => {}); // an error needs no handling here, because the 'close' event follows
     const refusal = refuseForeign(request, hosts) ?? (isLive(request) ? null : NO_UPGRADE);
     if (refusal) return refuseOnSocket(socket, refusal);
     web

@@ -62,7 +62,7 @@ const ENOUGH: Record<string, number> = {
   'file size': Infinity,
   'data size': Infinity,
   'address space': Infinity,
-  // Systems always limit these two, usually to thousands.
+  // Every system limits open files and processes, usually to thousands.
   'open files': 1024,
   processes: 1024,
 };

@@ -3,7 +3,7 @@ import { hubRecordPath, recordedPid } from '../link/hub-record.ts';
 import { replaceFile } from '../link/replace-file.ts';
 import { connect } from '../link/start-hub.ts';
 
-/** Timeout for the lock; a hub that is stopping releases it well within this time. */
+/** Timeout for the lock. A hub that is stopping releases the lock sooner. */
 const LOCK_TIMEOUT_MS = 10_000;
 const TRY_EVERY_MS = 20;
 

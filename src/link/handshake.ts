@@ -39,7 +39,7 @@ export interface Challenge {
 }
 
 export type HandshakeReply =
-  /** `warnings` are for the user; the client is served in any case. `started`: runs since `lostSince`. */
+  /** `warnings` are for the user, and the client is served all the same. `started` lists runs since `lostSince`. */
   | { squad: 1; ok: true; version: string; pid: number; warnings?: string[]; started?: string[] }
   | { squad: 1; ok: false; error: { code: string; kind?: string; message: string; suggestions?: string[] } };
 

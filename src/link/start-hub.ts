@@ -39,13 +39,13 @@ export interface HubProgram {
 }
 
 /**
- * A small young generation: otherwise V8 keeps much of the memory that a burst needed. With 200 agents at once the hub
- * uses a sixth less memory.
+ * Makes V8 use a small young generation. Otherwise V8 keeps much of the memory that a burst needed. With 200 agents at
+ * once the hub uses a sixth less memory.
  */
 export const hubArguments = (script: string): string[] => [
   '--max-semi-space-size=4',
   script,
-  // The hub compares this with its parent to see whether the process that started it still runs.
+  // Pid of this process. The hub compares it with its parent to see whether the process that started it still runs.
   String(process.pid),
 ];
 
@@ -197,12 +197,12 @@ export const hubEnvironment = (env: ConnectOptions['env']): Record<string, strin
   ...Object.fromEntries(
     HUB_ENVIRONMENT.flatMap(name => (env[name] === undefined ? [] : [[name, env[name]]])),
   ),
-  // Without this setting each thread keeps its own pool of freed memory. A process with few threads needs at most two
-  // pools.
+  // Limits glibc to two pools of freed memory. By default each thread keeps its own pool, and a process with few
+  // threads needs at most two.
   MALLOC_ARENA_MAX: '2',
-  // Fixed thresholds for glibc's malloc. By default glibc raises both thresholds with the largest freed block, and
-  // keeps the memory that the start needed. V8's compiler works in blocks of 32 KiB: a hub that had to compile its
-  // program kept 14 MB of them.
+  // Sets fixed thresholds for glibc's malloc. By default glibc raises them with the largest freed block, and keeps the
+  // memory that the start needed. V8's compiler works in blocks of 32 KiB: a hub that had to compile its program kept
+  // 14 MB of them.
   MALLOC_MMAP_THRESHOLD_: '32768',
   MALLOC_TRIM_THRESHOLD_: '131072',
 });

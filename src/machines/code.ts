@@ -19,10 +19,10 @@ export interface RemoteCodePorts {
 }
 
 const PAGE = 256 * 1024;
-/** Number of pages that are sent in parallel. */
+/** Number of pages of a bundle that are sent in parallel. */
 const WINDOW = 8;
 const SETUP_TIMEOUT_MS = 600_000;
-/** Higher than the size of any real work tree. Git would have to unpack the bundle. */
+/** Maximum size of a bundle. No real work tree is as large, and git would have to unpack it. */
 const MAX_BUNDLE = 2 * 1024 ** 3;
 
 /** Sends the work trees of runs to other machines, and takes them back. */
@@ -102,7 +102,7 @@ async function upload(link: Link, file: string, name: string, signal: AbortSigna
   const source = await open(file);
   try {
     const { size } = await source.stat();
-    // Sends one page. The first page is sent before the others, because it creates the file.
+    // Sends one page of the bundle. The first page is sent before the others, because it creates the file.
     const send = async (at: number) => {
       const body = Buffer.alloc(Math.min(PAGE, size - at));
       await source.read(body, 0, body.length, at);

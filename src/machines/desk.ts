@@ -79,7 +79,10 @@ export class Desk {
     else void this.ask(call, message, body, answer);
   }
 
-  /** Drops calls that the door no longer lists. Their `got` or `drop` message was lost with a connection. */
+  /**
+   * Drops calls that are not open any more at the door, the machine's port for agents. Their `got` or `drop` message
+   * was lost with a connection.
+   */
   private dropOthers(machine: string, ids: readonly string[]): void {
     const open = new Set(ids.map(each => `${machine}/${each}`));
     for (const [key, { request: asked }] of this.calls) {
@@ -145,7 +148,7 @@ export class Desk {
 type Refusal = [status: number, code: string, message: string];
 type Answer = (head: object, body?: Buffer) => void;
 
-/** Numbers the parts of an answer, so that the door can drop a part that arrives twice. */
+/** Numbers the parts of an answer, so that the machine can drop a part that arrives twice. */
 const answerer =
   (call: Call, id: string): Answer =>
   (head, body) => {

@@ -214,7 +214,7 @@ export class Link {
     let lastWord = performance.now();
     const reader = new FrameReader((head, body) => this.onFrame(head, body));
     const send = () => {
-      // On a slow connection sending the program may take longer than the handshake timeout.
+      // The handshake timeout starts again, because sending the program may take longer on a slow connection.
       late.refresh();
       program.stdin.write(this.ports.program);
     };

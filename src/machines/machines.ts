@@ -48,7 +48,10 @@ export class BoxMachines implements MachineAdmin {
   private readonly known = new Map<string, Known>();
   private runner: RunnerProgram | null = null;
   private hub: string | null = null;
-  /** Until then `kept` does not name the runs of an earlier hub, whose agents must not be ended. */
+  /**
+   * True once all runs of an earlier hub are known. Before that, their agents and files must not be removed from
+   * machines.
+   */
   private mayTidy = false;
   /**
    * Number of runs that were placed on each machine just now and are not live yet. Counted to spread runs that are
@@ -184,7 +187,7 @@ export class BoxMachines implements MachineAdmin {
   runsAreKnown(): void {
     this.mayTidy = true;
     for (const { machine, link } of this.known.values())
-      if (link?.state === 'up') void this.tidy(machine.name, link); // of others the next connection does it
+      if (link?.state === 'up') void this.tidy(machine.name, link); // other machines are tidied when they connect
   }
 
   /** Removes, after a delay, the files that ended runs left on the machine. */
@@ -193,7 +196,7 @@ export class BoxMachines implements MachineAdmin {
     if (!known || known.tidying) return;
     known.tidying = setTimeout(() => {
       known.tidying = null;
-      if (known.link?.state !== 'up') return; // the next connection removes the files
+      if (known.link?.state !== 'up') return; // the files are removed when the machine connects
       void this.tidy(name, known.link);
     }, TIDY_MS).unref();
   }

@@ -151,7 +151,7 @@ export class RemoteTurns {
     try {
       return JSON.parse(readFileSync(join(this.folder(turn), REQUEST), 'utf8'));
     } catch {
-      return null; // it has gone, or the hub died while it wrote the file, before it asked
+      return null; // the file is missing, or incomplete because the hub died before it sent the request
     }
   }
 

@@ -22,7 +22,7 @@ import {
 } from './client-questions.ts';
 
 const POLL_MS = 3_000;
-/** Same as the default time for which `squad prune` keeps ended runs. */
+/** How long a task can be queried. By default `squad prune` keeps ended runs for the same time. */
 const TTL_MS = 30 * 24 * 3_600_000;
 
 /** Runs and squads as MCP tasks. Stateless: the store and the runner know everything. */
@@ -145,7 +145,7 @@ async function find(services: Services, taskId: string): Promise<Found | null> {
 
 /** The result that the call would have returned if it had waited. */
 function result(services: Services, { target, squad, runs }: Found, how: ResultOptions) {
-  // A stored task does not record which tool started it; these tools return results of the same shape.
+  // A stored task does not record which tool started it. The tool that is assumed returns results of the same shape.
   const options = { ...how, tool: how.tool ?? TOOLS[target.shape] };
   if (target.shape === 'run') return runResult(services, runs[0]!, options);
   if (target.shape === 'members') return squadResult(services, { id: squad.id }, runs, options);

@@ -146,7 +146,7 @@ export function toolsOf(services: Services, caller: Caller, toolsets: readonly T
     return {
       hasTeam,
       mode: config?.stateMode.value ?? 'stateless',
-      // A custom engine of the user may have this name.
+      // The user may have defined an engine with the name of a CLI.
       has: cli => engines.isPresent(cli, env) || Object.hasOwn(config?.engines.value ?? {}, cli),
     };
   }

@@ -20,7 +20,10 @@ import { UsageTotal } from './usage-total.ts';
 
 const FINAL_ANSWER = 'final_answer';
 
-/** Offered when the answer must match a schema. `call` runs only when the model called it together with other tools, so it refuses. */
+/**
+ * Tool for the final answer if the answer must match a schema. A call of it ends the conversation, unless the model
+ * called other tools with it. Only then `call` runs, and refuses.
+ */
 const finalAnswerTool = (outputSchema: Record<string, unknown>): Tool => ({
   name: FINAL_ANSWER,
   description:

@@ -137,7 +137,7 @@ export class Conversation {
     this.#write('program', parts);
   }
 
-  /** Call this only when every call has its answer. Otherwise the stored chat could not be continued. */
+  /** Call this only when every call has its answer, because otherwise the stored chat could not be continued. */
   async save(): Promise<void> {
     if (this.#saved === 0) {
       await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 });

@@ -15,7 +15,7 @@ import type { Generation } from './model-options.ts';
 import { type Emit, MAX_TEXT_BYTES } from './output-lines.ts';
 import type { OfferedTool } from './tool.ts';
 
-/** From this length on, a line is passed on in parts, split between words. */
+/** Length from which a line is passed on in parts, split between words. */
 const LONG = 64 * 1024;
 
 /** Collects streamed text and passes it on in whole lines. */
@@ -77,7 +77,7 @@ export interface ModelRequest {
   warned: Set<string>;
 }
 
-// The SDK would print its warnings to standard error; `warn` reports them instead.
+// The SDK would print its warnings to standard error. `warn` reports them instead.
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
 /** Asks the model once and passes its text on as it arrives. The caller runs the tools. */

@@ -73,7 +73,7 @@ class EventCount {
   count = 0;
   /** Length of the unfinished event. The SDK keeps it in memory until it is complete. */
   open = 0;
-  /** The last characters, which may be the start of an event end. */
+  /** The last characters, which may be the beginning of the blank line that ends an event. */
   #tail = '';
 
   take(chunk: Buffer): void {

@@ -218,7 +218,10 @@ export interface Call<S extends Services = Services> {
   onAsked?(items: readonly InboxItem[]): void;
   /** Called when every run in the result has failed, so that the call counts as failed too. */
   onFailed?(): void;
-  /** True if the caller is a model's client, which gets only as much of a question as fits into a result. */
+  /**
+   * True if the caller is a model's client. Such a client gets only the beginning of a question that does not fit into
+   * a result.
+   */
   isByModel?: true;
   /** The next fields are for operations that stream their output. */
   /** Sends one item. Returns a promise if the client reads too slowly: whoever has much to send must wait for it. */
@@ -268,8 +271,8 @@ export interface Tool {
   /** A shorter input schema for the tool list, because its size costs every client context. */
   listedInput?: z.ZodType;
   /**
-   * For tools that wait: the MCP task that a client with support for tasks gets instead. `isOpen`: there is something
-   * to wait for.
+   * The MCP task that a client with support for tasks gets from a tool that waits. `isOpen` is true if there is
+   * something to wait for.
    */
   task?(result: unknown, input: unknown): { id: string; isOpen: boolean };
 }

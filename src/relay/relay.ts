@@ -67,7 +67,7 @@ export function talkToHub(
   socket.write(`${JSON.stringify(handshake)}\n`);
   socket.on('data', chunk => lines.push(chunk));
   return new Promise(settle => {
-    // Handled at the first of these events, so that no further line is sent to this hub.
+    // The connection is over at the first of these events, so that no further line is sent to this hub.
     const over = () => {
       clearTimeout(timer);
       proof.release();
@@ -100,7 +100,7 @@ function replyIn(
   }
 }
 
-/** No MCP message begins with these bytes. */
+/** Whether a line is the hub's last line. No MCP message begins in this way. */
 const isBye = (bytes: Buffer) => bytes.subarray(0, 15).toString() === '{"squad":1,"bye';
 
 export interface RelayOptions extends ConnectOptions {
@@ -132,7 +132,7 @@ export interface RelayOptions extends ConnectOptions {
 }
 
 const LAST_REPLIES_MS = 5_000;
-/** If the announced newer hub does not appear within this time, the relay starts one. */
+/** Time to wait for an announced newer hub. After that the relay starts a hub itself. */
 const HANDOVER_MS = 5_000;
 const MAX_FAILED_CONNECTS = 5;
 /** Delay before the second attempt to connect. It doubles before each further attempt. */
@@ -153,7 +153,7 @@ export async function relay(options: RelayOptions): Promise<RelayError | null> {
    */
   let waiting: Buffer[] = [];
   let hub: Socket | null = null;
-  /** The hub that got the first pieces of a long line; only that hub can use the rest. */
+  /** The hub that got the first pieces of a long line. No other hub can use the remaining pieces. */
   let pieceTaker: { hub: Socket | null } | null = null;
   let error: RelayError | null = null;
   let last: HubEnd | null = null;

@@ -177,7 +177,8 @@ export class Traffic {
 }
 
 /**
- * Same rule as in the hub, which answers requests with other ids without an id. No client can wait for such an answer.
+ * Whether a value can be the id of a request: a string or a whole number. The hub answers requests with other ids
+ * without an id, so no client can wait for such an answer.
  */
 const isId = (id: unknown): id is Id => typeof id === 'string' || Number.isSafeInteger(id);
 

@@ -25,7 +25,7 @@ const MAX_BODY = 4 * 1024 * 1024;
 const MAX_HEADER = 10_000;
 const LOOK_MS = 60_000;
 const START_TIMEOUT_MS = 10_000;
-/** Headers that are forwarded: those of MCP over HTTP. */
+/** Headers that are forwarded: the headers of MCP over HTTP. */
 const PASSED = /^(authorization|content-type|accept|last-event-id|mcp-[\w-]+|squad-[\w-]+)$/;
 
 interface Call {
@@ -213,7 +213,7 @@ export class DoorLink {
           maxBody: MAX_BODY,
         });
         socket.on('data', (chunk: Buffer) => reader.push(chunk));
-        socket.on('error', () => {}); // the 'close' event follows
+        socket.on('error', () => {}); // an error needs no handling here, because the 'close' event follows
         socket.on('close', () => {
           if (this.socket === socket) this.socket = null;
         });

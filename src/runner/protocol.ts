@@ -44,7 +44,7 @@ export interface SentFile {
 
 export interface RemoteStart extends TurnId {
   argv: string[];
-  /** Path below `base`, or absolute. */
+  /** Path below `base`, or an absolute path. */
   stdin: string | null;
   env: Record<string, string>;
   cwd: string;

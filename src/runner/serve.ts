@@ -26,7 +26,10 @@ export interface RunnerOptions {
   exit(): void;
 }
 
-/** Longest silence of a hub, which sends pings. Ends the runner of a link that broke without notice. */
+/**
+ * Time without a message after which the runner ends. The hub sends pings, so a longer silence means that the link
+ * broke without notice.
+ */
 const SILENCE_MS = 60_000;
 const VERSION_TIMEOUT_MS = 8_000;
 
@@ -132,7 +135,8 @@ export function serveRunner({ home, hub, input, output, env, exit }: RunnerOptio
     boot: bootSeconds(),
   };
   output.write(frame(hello));
-  // Opened after the handshake was sent, because waiting requests of agents must follow the handshake.
+  // The runner connects to the door after the handshake was sent, because waiting requests of agents must follow the
+  // handshake.
   const door = new DoorLink(base, (head, body) => void output.write(frame(head, body)));
 }
 
@@ -171,7 +175,7 @@ async function probe(
   env: Record<string, string>,
   base: string,
 ): Promise<Probe> {
-  // Fails now if the disk is full or read-only, instead of in a run.
+  // Reports a full or read-only disk now, before a run is started on this machine.
   writeBelow(base, 'probe', Buffer.alloc(64 * 1024));
   const located = clis.flatMap(({ cli, programs }) => {
     for (const name of programs) {

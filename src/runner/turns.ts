@@ -64,7 +64,7 @@ export class BoxTurns {
     const until = performance.now() + waitMs;
     const held = await this.hold(turn, () => this.look(turn, ask.keepLeftovers));
     for (;;) {
-      // Read before the output, so that after the end of the turn the output below is complete.
+      // The state is read before the output. If the turn has ended by then, the output below is complete.
       const { state } = held;
       for (const stream of STREAMS) {
         const body = readAt(join(folder, stream), from[stream], max);
@@ -227,7 +227,7 @@ async function changed(folder: string, ms: number, ended: Promise<unknown>): Pro
   try {
     watcher = watch(folder, () => resolve()).on('error', () => resolve());
   } catch {
-    // No file watch is available, so only the timer is used.
+    // The timer below is used alone where no file watch is available.
   }
   await Promise.race([promise, ended]);
   clearTimeout(timer);

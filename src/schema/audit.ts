@@ -14,7 +14,7 @@ export const AuditRecord = z.object({
   server: z.string().nullable(),
   /** Kind of request: `tool`, `resource`, `prompt`, `completion`, `approval`… */
   kind: z.string(),
-  /** The server's own name for the requested thing if known, otherwise the name in the request. */
+  /** The server's own name of the requested thing. If that is unknown, the name in the request. */
   name: z.string(),
   decision: z.enum(['allowed', 'denied']),
   /** Reason for the denial, or how the call ended: `asked` (not yet), `ok`, `tool_error`, `unavailable`, `timeout`, `cancelled`, `unknown`, `argument_rule`… */

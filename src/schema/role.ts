@@ -81,7 +81,7 @@ export interface Role {
 
 /** Keys that give a role more than a prompt. They need trust if the file came with a repository. */
 const GRANTING_KEYS: readonly (keyof RoleMeta)[] = [
-  // Reviews cost money, and pull requests are made in the user's name.
+  // The types of a role grant something: reviews cost money, and pull requests are made in the user's name.
   'type',
   'engine',
   'tools',
@@ -126,7 +126,7 @@ export const PromptMeta = z.object({
 });
 export type PromptMeta = z.infer<typeof PromptMeta>;
 
-/** Keys of a template file: those of a prompt, and the keys of a role that configure how it runs. */
+/** Keys of a template file: the keys of a prompt, and the keys of a role that configure how a run is executed. */
 export const AgentTemplateMeta = PromptMeta.extend(
   RoleMeta.pick({
     engine: true,

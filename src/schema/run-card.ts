@@ -40,7 +40,7 @@ export const RunCard = z.object({
   /** Null if the run has not ended, has no branch of its own, or has nothing to merge. */
   branchState: BranchState.nullable(),
   sandbox: SandboxLevel,
-  /** Null means the hub's own. */
+  /** Machine of the run. Null means the hub's own machine. */
   machine: z.string().nullable(),
   status: RunStatus,
   need: Need,

@@ -8,8 +8,8 @@ export interface Backend {
   /** Database for reading. Writes go through `write`. */
   db: Kysely<Tables>;
   /**
-   * Connection for queries that read many rows and write nothing. With many runs it is in a thread, so other work waits
-   * for at most one of its queries.
+   * Connection for queries that read many rows and write nothing. In a database with many runs these queries run in a
+   * thread, so that other work waits for at most one of them.
    */
   reports(): Kysely<Tables>;
   /** Runs `work` in a transaction. Transactions run one at a time. */

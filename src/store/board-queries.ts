@@ -62,7 +62,7 @@ export async function countEnded(db: Db, filter: BoardFilter, slice?: Slice): Pr
   return count(db, slice ? indexedBy(db, 'runs_figures') : sql``, wanted);
 }
 
-/** Only runs that ended within this time count. */
+/** Counts runs that failed within this time. Runs that failed earlier are not read. */
 export const countFailed = (db: Db, filter: BoardFilter, at: number, { from, to }: Slice): Promise<number> =>
   count(db, filter.squadId === undefined ? indexedBy(db, FAILED_INDEX) : sql``, [
     ...matching(db, RUNS, filter),
@@ -141,7 +141,7 @@ export async function squadsOfSeveral(db: Db, ids: readonly SquadId[]): Promise<
   return rows.map(rowToSquad);
 }
 
-/** Higher than the number of squads that anybody starts from one backlog. */
+/** Maximum number of squads to read. Nobody starts as many from one backlog. */
 const MAX_OF_BACKLOG = 2_000;
 
 export async function squadsOfBacklog(db: Db, workspace: string): Promise<Squad[]> {
@@ -180,7 +180,7 @@ export async function lastEvent(db: Db): Promise<number> {
 
 function inPart(eb: Runs, part: EndedFilter['part'], at: number): Expression<SqlBool> {
   const isEnded = eb('ended_at', 'is not', null);
-  // A literal, because only then SQLite uses the partial index.
+  // The statuses are literals, because SQLite uses the partial index only for literals.
   const hasFailed = sql<SqlBool>`status in (${sql.join(FAILURES.map(status => sql.lit(status)))})`;
   const isFresh = eb.and([hasFailed, eb('ended_at', '>=', at - FAILURE_COUNTS_MS)]);
   switch (part) {

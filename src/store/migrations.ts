@@ -116,8 +116,8 @@ export const MIGRATIONS: { name: string; statements: Statement[] }[] = [
       'alter table runs add column review_of text',
       'alter table runs add column worktree text',
       'alter table runs add column turn integer default 1 not null',
-      // No foreign keys: a review is kept as long as any run of its task exists, and its coder and reviewer may be
-      // deleted before.
+      // This table has no foreign keys: a review is kept as long as any run of its task exists, and its coder and
+      // reviewer may be deleted before.
       `create table reviews (
          id text not null primary key, lineage_id text not null, coder_id text not null, reviewer_id text not null,
          iteration integer not null, "commit" text not null, completion_message text, outcome text, reason text,
@@ -165,7 +165,7 @@ export const MIGRATIONS: { name: string; statements: Statement[] }[] = [
          is_closed integer not null)`,
       'create index conversations_newest on conversations (started_at desc, run_id)',
       'create index conversations_of_subagent on conversations (subagent, started_at desc)',
-      // A partial index: the hub searches for these runs at every start, and few runs use this engine.
+      // This index is partial: the hub searches for these runs at every start, and few runs use this engine.
       `create index runs_native on runs (created_at) where engine = 'native'`,
     ],
   },
@@ -201,7 +201,8 @@ export const MIGRATIONS: { name: string; statements: Statement[] }[] = [
     ],
   },
   {
-    // For reports over a million runs: triggers count the frequent figures, and covering indexes serve the rest.
+    // These tables and indexes keep reports fast with a million runs: triggers count the frequent figures, and covering
+    // indexes serve all others.
     name: '008-reports',
     statements: [
       `create table run_counts (
@@ -233,8 +234,8 @@ export const MIGRATIONS: { name: string; statements: Statement[] }[] = [
       'create index runs_of_workspace_by_status on runs (workspace, status, created_at desc, id)',
       `create index runs_failed on runs (ended_at) where status in ('error', 'timeout', 'lost')`,
       `create index runs_left_with_error on runs (ended_at) where status = 'completed' and error is not null`,
-      // Runs after the indexes exist, because these queries then read only the indexes. The rows of a million runs
-      // have gigabytes.
+      // These queries come after the indexes, because they then read only the indexes. The rows of a million runs have
+      // gigabytes.
       `insert into run_counts select workspace, status, count(*) from runs group by workspace, status`,
       { sqlite: `insert into spending ${spendingOf('runs')} from runs group by 1, 2`, postgres: COUNT_RUN },
       {

@@ -135,7 +135,7 @@ export async function chat(db: Db, id: string): Promise<Chat | null> {
 
 /** Numbers of the first and the last event. */
 export async function eventRange(db: Db): Promise<{ first: number; last: number }> {
-  // Two queries: one query for both numbers would read all rows.
+  // The two numbers are separate queries, because one query for both would read all rows.
   const { rows } = await sql<{ first: number | null; last: number | null }>`
     select (select min(seq) from events) as first, (select max(seq) from events) as last`.execute(db);
   return { first: rows[0]?.first ?? 0, last: rows[0]?.last ?? 0 };

@@ -202,7 +202,7 @@ async function build(
   }
 }
 
-/** Replaces the database with the rebuilt one. Continues after a kill, whichever of these steps were already done. */
+/** Replaces the database with the rebuilt one. After a kill, continues with the steps that were not done. */
 export function finishSwap(path: string): void {
   const rebuilt = rebuiltName(path);
   const at = statSync(rebuilt, { throwIfNoEntry: false })?.mtimeMs;

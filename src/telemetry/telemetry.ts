@@ -282,7 +282,9 @@ export function createTelemetry({ version, sends, ...ports }: TelemetryPorts) {
     ports.onRunReported(runId);
   }
 
-  /** Handled one after another, so that a burst of ended runs does not read the store faster than the hub does. */
+  /**
+   * Spans are made one after another, so that a burst of ended runs does not read the store faster than the hub does.
+   */
   let working: Promise<void> = Promise.resolve();
   const inOrder = (act: () => Promise<void>) => {
     working = working.then(act).catch(thrown => ports.warn('A span could not be made', thrown));

@@ -106,7 +106,8 @@ export class LiveFeed {
     const newest = events.at(-1)?.seq;
     if (newest === undefined) return;
     const changes = isOverflowing ? null : await this.changes(events, newest);
-    // No await from here to the last send, so a client that joins gets these changes either in its join or here, never twice.
+    // No `await` may follow before the last message is sent. A client that joins then gets these changes either in its
+    // join or here, never twice.
     this.last = newest;
     const message = changes ? this.bounded(changes) : this.reset('Too many events at once');
     for (const client of this.clients) client.send(message);

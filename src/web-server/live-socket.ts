@@ -12,7 +12,7 @@ import type { Tickets } from './tickets.ts';
 export interface LiveClientOptions {
   /** The connection is closed after this long without a message or pong. */
   silentMs: number;
-  /** Above this number of unsent bytes nothing more is queued for a client. */
+  /** Maximum number of unsent bytes of a client. Beyond it, messages for the client are dropped. */
   maxUnsentBytes: number;
   /** Message for a client that had fallen behind and has caught up. */
   reset(): Buffer;
@@ -132,7 +132,7 @@ export class OutputWatches {
   private async checkOne({ target, clients }: Watched): Promise<void> {
     const { runId, turn, stream } = target;
     const { files, runner, traces } = this.services;
-    // Read before the size: if the turn has ended now, the size below is final.
+    // The state is read before the size: if the turn has ended by now, the size below is final.
     const run = runner.current(runId);
     const isOver = run === null || run.turn > turn;
     const size = await files.size({ runId, number: turn }, stream);
@@ -221,7 +221,7 @@ export class LiveSocket {
       maxUnsentBytes: MAX_UNSENT_BYTES,
       reset: () => this.feed.reset('This client was too slow to receive every change'),
     });
-    socket.on('error', () => {}); // the 'close' event follows
+    socket.on('error', () => {}); // an error needs no handling here, because the 'close' event follows
     socket.on('message', (data, isBinary) => {
       const error = this.receive(client, data, isBinary);
       if (error !== null) socket.close(POLICY_VIOLATION, error);

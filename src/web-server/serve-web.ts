@@ -87,7 +87,7 @@ export class StaticFiles {
   }
 }
 
-/** A `q=0` means no. */
+/** Whether the client accepts gzip. `gzip;q=0` means that it does not. */
 const acceptsGzip = ({ headers }: IncomingMessage): boolean =>
   /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(String(headers['accept-encoding'] ?? ''));
 

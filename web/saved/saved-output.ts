@@ -82,7 +82,7 @@ export class SavedOutput {
     while (isInside(this.#bytes[start])) start++;
     let end = Math.min(start + limit, this.#bytes.length);
     while (end > start && isInside(this.#bytes[end])) end--;
-    // A single character may be longer than the limit; it is read whole, otherwise the reader would never reach the
+    // A character may be longer than the limit. It is read whole, because the reader would otherwise never reach the
     // end.
     if (end === start) while (++end < this.#bytes.length && isInside(this.#bytes[end]));
     return [start, Math.min(end, this.#bytes.length)];

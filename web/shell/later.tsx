@@ -8,8 +8,7 @@ import { token } from '../state/token.ts';
 import { toast } from '../ui/toast.tsx';
 
 /**
- * If loading fails again within this time after a reload, the tab is not reloaded once more, because it could reload
- * forever.
+ * Time after a reload in which a second load error does not reload the tab again, because the tab could reload forever.
  */
 const TOO_SOON_MS = 30_000;
 

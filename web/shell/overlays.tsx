@@ -20,7 +20,7 @@ const close = () => {
 // Keys typed while an overlay loads must not trigger keys of the view below.
 effect(() => restKeys(open.value && close));
 
-// Read before the dialog opens, because an open dialog turns the keys of the view off.
+// The keys of the view are read before the dialog opens, because an open dialog turns them off.
 export const openPalette = () => {
   open.value = { name: 'palette', keys: keysNow() };
 };

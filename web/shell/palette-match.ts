@@ -38,7 +38,7 @@ const searchTerms = (text: string): string[] => text.toLowerCase().split(/\s+/).
 
 const ACTION = /^(cancel|retry|approve|send back)\b/i;
 
-/** Splits the typed text into an action at its start, if there is one, and the rest that names a run. */
+/** Splits the typed text into an action at its start, if there is one, and the words that name a run. */
 export function actionIn(typed: string): { isAction: boolean; rest: string } {
   const text = typed.trim();
   return { isAction: ACTION.test(text), rest: text.replace(ACTION, '').trim() };

@@ -21,7 +21,7 @@ export function Palette({ keys, onClose }: { keys: Binding[]; onClose(): void })
   const choose = (entry: Entry | undefined) => {
     if (!entry) return;
     onClose();
-    // Runs after this dialog has closed, because the entry may open another one.
+    // The entry runs after this dialog has closed, because it may open another one.
     setTimeout(entry.run);
   };
   const onKeyDown = (event: KeyboardEvent) => {

@@ -15,7 +15,7 @@ import { type OutputTarget, WatchedOutputs } from './watched-outputs.ts';
 export type { Changes } from './pending.ts';
 export type Connection = 'connecting' | 'live' | 'reconnecting' | 'offline' | 'locked';
 
-/** A tab in the background gets no animation frames, so flush after this time at the latest. */
+/** Time after which changes are shown even in a tab in the background, which gets no animation frames. */
 const LATEST_FLUSH_MS = 500;
 
 const state = signal<Connection>('connecting');

@@ -1,6 +1,6 @@
 import { useLocation } from 'preact-iso';
 
-/** URL with these query fields set, and without those that are null. */
+/** Address with these query fields. A field with null is removed. */
 export function withQuery(url: string, fields: Record<string, string | null>): string {
   const [path, query = ''] = url.split('?', 2) as [string, string?];
   const params = new URLSearchParams(query);

@@ -49,7 +49,8 @@ export function useHeldOrder<L extends HTMLElement>(wanted: string, filter: stri
     focused.current = null;
   }, [shown]);
 
-  // Sorted at once for a different list, new rows at the end, or the first response: no row moves under the pointer.
+  // The rows are sorted at once for a different list, for new rows at the end, and for the first response. In these
+  // cases no row moves under the pointer.
   const isOther = shown.filter !== filter || shown.wanted === '' || isLonger;
   const order = isOther ? wanted : shown.wanted;
   const drawn = useRef(order);

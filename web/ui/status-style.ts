@@ -5,7 +5,7 @@ import type { IconName } from './icon.tsx';
 export interface StatusStyle {
   word: string;
   icon: IconName;
-  /** Name of a colour in tokens.css. */
+  /** Name of the status colour in tokens.css. */
   tone: 'ask' | 'bad' | 'busy' | 'calm' | 'good' | 'off';
 }
 

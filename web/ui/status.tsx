@@ -2,7 +2,7 @@ import type { ShownStatus } from '../../src/schema/shown-status.ts';
 import { Icon } from './icon.tsx';
 import { cardStyle, type ShownCard, type StatusStyle, statusStyle } from './status-style.ts';
 
-/** Always word, icon and colour together: none of them is enough alone. */
+/** The status of a run as word, icon and colour together, because none of them is enough alone. */
 export function Status({ card }: { card: ShownCard }) {
   return <StatusMark style={cardStyle(card)} title={card.quiet?.text} />;
 }

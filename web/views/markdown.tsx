@@ -5,7 +5,10 @@ import { fromHub } from '../state/from-hub.ts';
 import { Plain } from '../ui/plain.tsx';
 import type { PlaceLink, renderMarkdown } from './render-markdown.tsx';
 
-/** A longer text is shown as it is: parsing it would block the tab. */
+/**
+ * Maximum length of a text that is rendered as Markdown. Parsing a longer text would block the tab, so it is shown as
+ * plain text.
+ */
 const MAX_LENGTH = 200_000;
 
 const renderer = signal<typeof renderMarkdown | null>(null);

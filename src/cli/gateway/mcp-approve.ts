@@ -26,7 +26,7 @@ export async function mcpApprove(
     ({ server, tool }) => (what.server ?? server) === server && (what.tool ?? tool) === tool,
   );
   if (waiting.length === 0) {
-    // Called only for its error, if there is no such server or tool.
+    // This call approves nothing. It throws if there is no such server or tool.
     if (given !== undefined) await approve({ ...what, hashes: [] }, context);
     const where = given === undefined ? '' : ` of ${visibleLine(given)}`;
     return printResult(context, { approved: [], unseen: [] }, () => [`Nothing${where} is pending.`]);

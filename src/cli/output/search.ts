@@ -12,7 +12,7 @@ import { truncate } from '../terminal/width.ts';
 
 type Found = Output<'search_everything'>;
 
-/** `squad search WORDS`: runs, decisions and output that contain these words. */
+/** `squad search WORDS`: searches runs, decisions and output. */
 export async function searchCommand(
   words: string[],
   { all = false, limit }: { all?: boolean; limit: number },
@@ -71,7 +71,7 @@ const REASONS = {
   enough: ' (stopped: enough matches)',
 } as const;
 
-/** States how much was searched, because a match may be in the rest. */
+/** States how much output was searched, because there may be a match in output that was not searched. */
 function describeSearched({ runs, since, stoppedBy }: Found['searched'], all: boolean): string {
   const back = since === null ? '' : `, back to ${formatDuration(Date.now() - since)} ago`;
   const where = all ? 'every workspace' : 'this workspace (--all for every one)';

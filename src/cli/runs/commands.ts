@@ -22,7 +22,7 @@ import { showCommand } from './show.ts';
 import { waitCommand } from './wait.ts';
 import { watchCommand } from './watch.ts';
 
-/** Commands that start agents and act on them. */
+/** Commands that start agents, and commands for runs that were started. */
 export function addRunCommands(program: Command, { command, does }: CommandMaker): void {
   const timeout = (text: string) => milliseconds('--timeout', text);
   withReportOptions(command(program, 'run <words...>', 'Start agents and watch them until they end'))

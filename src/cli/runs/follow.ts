@@ -6,7 +6,7 @@ interface FollowOptions {
   squadId?: string;
   runId?: string;
   workspace?: string;
-  /** Only events after this one are read (default: all events). */
+  /** Read only events after the one with this number (default: all events). */
   after?: number;
   signal?: AbortSignal;
   /** Connects to another hub when this one has exited; starts one by default. */

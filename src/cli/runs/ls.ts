@@ -46,7 +46,7 @@ function runTable<R extends Listed>(
       cell: run => style.role(runName(run), visibleLine(runName(run))),
     },
     ...(all ? [{ title: 'workspace', shrinkTo: 9, cell: workspaceName }] : []),
-    // On a narrow screen these two columns would leave no room for the task.
+    // A narrow screen has no room for engine and machine beside the task.
     ...(isNarrow ? [] : [{ title: 'engine', cell: (run: R) => `${run.engine}${sandboxMark(run)}` }]),
     ...(hasMachines ? [{ title: 'machine', cell: (run: R) => machineOf(run) ?? '–' }] : []),
     { title: 'asked', align: 'right', cell: run => `${formatDuration(now - run.createdAt)} ago` },
@@ -76,7 +76,7 @@ const ATTENTION_TEXT: Record<Need, string> = {
   done: 'done',
 };
 
-/** `squad ls --need`: sorts runs by what needs attention: questions, failures, the rest. */
+/** `squad ls --need`: sorts runs by the attention that they need: questions first, then failures, then the rest. */
 async function listByAttention({ all, running, limit }: LsOptions, context: CliContext): Promise<number> {
   using client = await HubClient.start({ workspace: context.workspace });
   const { runs, counts } = await board(client, limit, {

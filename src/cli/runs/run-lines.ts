@@ -28,7 +28,7 @@ const STOPPING: Record<StopReason, string> = {
   abandon: 'its task was abandoned',
 };
 
-/** Width of the name column that these runs need. */
+/** Width of the name column, enough for the names of these runs. */
 export const labelWidth = (runs: RunView[]): number =>
   Math.min(MAX_LABEL_LENGTH, Math.max(0, ...runs.map(run => displayWidth(run.label))));
 

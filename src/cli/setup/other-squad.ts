@@ -47,7 +47,7 @@ const otherTeam = (root: string, files: string[]): Mixup => ({
   next: 'Both can work here: this one reads the roster, charters and decisions in .squad, and changes nothing that the other one wrote.',
 });
 
-/** Like `mixups`, but without a folder it reports no files. */
+/** Like `mixups`, but reports no files if `root` throws, because there is no current folder. */
 export function mixupsIn(root: () => string): Mixup[] {
   try {
     return mixups(root());
@@ -56,7 +56,7 @@ export function mixupsIn(root: () => string): Mixup[] {
   }
 }
 
-/** Prints each of these once per home, and only for a person. `squad doctor` repeats them. */
+/** Prints each finding once per home, and only for a person. `squad doctor` repeats all findings. */
 export function printNewMixups(root: () => string, context: CliContext): void {
   const home = homeFolder(process.env);
   // A command that needed no home must not create one.

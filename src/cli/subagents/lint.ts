@@ -82,7 +82,9 @@ function lines(
   ];
 }
 
-/** A path that can be opened from the current folder, relative if that is shorter. */
+/**
+ * A path for display that can be opened from the current folder: the relative path, unless it leads out of that folder.
+ */
 function shown(file: string): string {
   const path = relative(process.cwd(), file);
   return visibleLine(path.startsWith('..') ? file : path);

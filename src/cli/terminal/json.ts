@@ -1,7 +1,10 @@
 import type { Event } from '../../schema/event.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Increased when a field changes its meaning or is removed, not when a field or type is added. */
+/**
+ * Version of the JSON output. Increased when a field changes its meaning or is removed, not when a field or type is
+ * added.
+ */
 const VERSION = 1;
 
 /** An event as one line of JSON. */

@@ -57,7 +57,7 @@ function stripErrorText(thrown: unknown, program: string): string {
   const { code, message, stack = '' } = thrown as NodeJS.ErrnoException;
   if (code === 'ERR_INTERNAL_ASSERTION') return 'SyntaxError: The program is nested too deeply.';
   const lines = program.split('\n');
-  // An error at the end of the program is reported for the line of AFTER.
+  // V8 reports an error at the end of the program for the line after it, which is Squad's own code.
   const line = Math.min(Number(/^\S*:(\d+)\n/.exec(stack)?.[1] ?? 0), lines.length);
   const place = line > 0 ? `${FILE}:${line}\n${lines[line - 1]!.slice(0, 200)}\n\n` : '';
   const advice = code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX' ? ADVICE : '';
@@ -86,7 +86,7 @@ const LANGUAGE = [
   ...['WeakSet'],
 ];
 
-/** Values whose prototypes have no global name. */
+/** Values whose prototypes cannot be reached by a global name. */
 const samples = (): unknown[] => [
   function* () {},
   async function* () {},
@@ -157,7 +157,7 @@ function prepare(): void {
 
 function start({ program, tools, maxChars }: HostMessage & { type: 'run' }): void {
   send('{"type":"begun"}');
-  // Must come before the program runs, because it may load the type stripper.
+  // The program is compiled before its realm is created, because compiling may load the type stripper.
   const compiled = compileProgram(program);
   if ('error' in compiled) {
     send(JSON.stringify({ type: 'failed', error: compiled.error }));
@@ -217,7 +217,7 @@ const readFrames = createFrameReader(take);
 function readNext(): void {
   read(STDIN, chunk, 0, chunk.length, null, (error, bytes) => {
     if (error || bytes === 0) process.exit(0);
-    // Copied, because the next read reuses `chunk`.
+    // The bytes are copied, because the next read reuses `chunk`.
     readFrames(Buffer.from(chunk.subarray(0, bytes)));
     readNext();
   });

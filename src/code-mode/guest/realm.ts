@@ -83,7 +83,7 @@ export interface Show {
   json(value: unknown): string | undefined;
   /** Formats a value for the console: strings stay unchanged. */
   value(value: unknown): string;
-  /** Formats an exception with those stack frames that belong to the program. */
+  /** Formats an exception with only those stack frames that belong to the program. */
   error(thrown: unknown): string;
 }
 
@@ -95,7 +95,7 @@ export function createShow(): Show {
     return stringify(value, function (this: unknown, _key, each: unknown) {
       if (typeof each === 'bigint') return `${each}n`;
       if (typeof each !== 'object' || each === null) return each;
-      // `this` is the parent of the value. Entries of `above` that come after the parent are finished.
+      // `this` is the object that contains the value. Objects in `above` after `this` are complete.
       while (above.length > 0 && above.at(-1) !== this) above.pop();
       if (above.includes(each)) return '[circular]';
       const plain = plainOf(each);
@@ -222,7 +222,7 @@ const MAX_ERROR_LENGTH = 8000;
 const MAX_REJECTIONS = 10;
 const STUCK = 'The program waits for a promise that will never settle.';
 
-/** Called from outside, as a property of the value that the realm's script evaluates to. */
+/** The realm's script evaluates to an object with this function, and code outside the realm calls it. */
 export function createRealm(given: Outside): Realm {
   const outside = guarded(given);
   const { stringify, parse } = JSON;
@@ -244,7 +244,7 @@ export function createRealm(given: Outside): Realm {
     override name = 'ToolError';
   }
 
-  /** Built from strings, because a program can change how objects are converted to JSON. */
+  /** Builds a message from strings, because a program can change how objects are converted to JSON. */
   const say = (type: string, fields: string): void => outside.send(`{"type":"${type}",${fields}}`);
   const timers = createTimers(outside, fail);
 
@@ -303,13 +303,13 @@ export function createRealm(given: Outside): Realm {
   for (const name of Object.keys(provided))
     defineProperty(globalThis, name, { value: provided[name], writable: true, configurable: true });
   Reflect.deleteProperty(globalThis, 'WebAssembly');
-  // Removed, because it could wake up a program that was reported as stuck.
+  // A pending `waitAsync` could wake up a program that was already reported as stuck, so the function is removed.
   Reflect.deleteProperty(Atomics, 'waitAsync');
 
   return {
     async start(program) {
       try {
-        // `await` instead of `then`, which the program may have replaced.
+        // `await` is used instead of `then`, because the program may have replaced `then`.
         result = returned(await program());
       } catch (thrown) {
         fail(thrown);

@@ -127,8 +127,8 @@ export class Traces {
   }
 
   /**
-   * Called when the output of the current turn has been read. Its messages are stored before anything that is written
-   * next.
+   * Called when the output of the current turn has been read completely. The messages of the turn are stored before
+   * later messages.
    */
   turnOver(run: Run): void {
     if (run.engine !== NATIVE) return;

@@ -71,7 +71,7 @@ export class BudgetWatch {
     );
   }
 
-  /** Checks the last report in any case, then removes the run. */
+  /** Checks the usage that the run reported last, then removes the run. */
   async atEnd(entry: LiveRun): Promise<void> {
     const { id } = entry.run;
     clearTimeout(this.waiting.get(id));

@@ -115,7 +115,10 @@ function taken(
   }, spentBy(run));
 }
 
-/** The budget of one of `count` runs that are started together with this remainder. Throws when it is used up. */
+/**
+ * Budget of each of `count` runs that are started together and share this remaining amount. Throws when nothing is
+ * left.
+ */
 export function budgetFrom(
   parent: RunId,
   left: number | null,

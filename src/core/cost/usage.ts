@@ -177,7 +177,7 @@ export function figuresOf(sums: readonly RunSums[], now: number) {
     queued,
     completed,
     failed,
-    /** Runs that ended on purpose: cancelled, abandoned, or with their part in a review done. */
+    /** Runs that were ended on purpose: cancelled runs, abandoned runs, and reviewers whose review is done. */
     stopped: ended - completed - failed,
     input_tokens: sumOfKnown(sums.map(({ input }) => input)),
     output_tokens: sumOfKnown(sums.map(({ output }) => output)),

@@ -28,7 +28,7 @@ export function takeBaseline(directory: string, workTree: FolderChanges): Promis
   return baseline;
 }
 
-/** Null snapshot for a folder of another machine. */
+/** Snapshot of the run's folder. Null for a folder on another machine. */
 export function baselineOf(
   { directory, worktree, options }: Run,
   workTree: FolderChanges,

@@ -21,7 +21,9 @@ export interface DanglingReference {
   nearRoles: readonly string[];
 }
 
-/** Facts outside the configuration that decide whether a reference dangles. */
+/**
+ * Facts that are not in the configuration and decide whether a reference dangles (names something that does not exist).
+ */
 export interface ReferenceFacts {
   /** Ids of the existing roles. Null if they are unknown, so that no role counts as missing. */
   roles: readonly string[] | null;

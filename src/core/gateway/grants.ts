@@ -22,7 +22,9 @@ import { hashOf } from './definitions.ts';
 import { isMeant, matchesWildcard, meansAny, names } from './tool-names.ts';
 import type { ResolvedServer } from './variables.ts';
 
-/** Which names are allowed: those that are in every list. Without a list every name is allowed. */
+/**
+ * Rule for names. A name is allowed if each of the lists in `only` contains it. Without lists every name is allowed.
+ */
 interface NameRule {
   only: readonly ReadonlySet<string>[];
   /** Excluded names. `*` matches any characters: only lists that exclude may contain patterns. */
@@ -188,7 +190,7 @@ export interface Thing {
   /** Name; for a resource its URI, for a template the template itself. */
   name: string;
   isApproved: boolean;
-  /** Only present when a tool is called, even if the call has no arguments: lists do not check arguments. */
+  /** Arguments of a call. Absent for a list, because lists do not check arguments. */
   args?: unknown;
 }
 

@@ -121,7 +121,7 @@ function lineDiff(before: Definition | undefined, after: Definition): string[] {
   });
 }
 
-/** Keeps of unchanged lines only those next to a change. */
+/** Leaves out unchanged lines that are not next to a change. */
 function shortened(lines: string[], isAfterChange: boolean, isBeforeChange: boolean): string[] {
   const head = isAfterChange ? CONTEXT : 0;
   const tail = isBeforeChange ? CONTEXT : 0;

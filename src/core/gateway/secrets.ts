@@ -135,7 +135,7 @@ const SECRET = new RegExp(
 const MODEL_TOKENS =
   /\b(max|min|maximum|minimum|number of|total|input|output|prompt|completion|context) tokens?\b|\btokens? (count|limit|budget|usage)\b/g;
 
-/** Whether a text or the name of a field asks for a secret. It can be wrong in both directions. */
+/** Whether a text or the name of a field seems to ask for a secret. The result can be wrong in both directions. */
 export function looksSecret(text: string): boolean {
   const plain = text
     .normalize('NFKC')

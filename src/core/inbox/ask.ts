@@ -17,7 +17,7 @@ export interface Ask {
   default?: string;
   minutes?: number;
   to?: 'user' | 'lead';
-  /** For a permission: identifies the use of a tool. */
+  /** Identifies one use of a tool, for a permission. */
   useKey?: string;
 }
 

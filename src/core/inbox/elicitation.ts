@@ -101,7 +101,8 @@ function choicesIn(schema: Json): string[] {
 }
 
 /**
- * Shorter than the half hour after which a call to another server ends, because the server still has to use the answer.
+ * Maximum time for an answer. Shorter than the half hour after which a call to another server ends, because the server
+ * still has to use the answer.
  */
 const MAX_MINUTES = 25;
 

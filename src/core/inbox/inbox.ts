@@ -370,11 +370,14 @@ interface DeliveryPorts {
   clock: Clock;
   store: Pick<Store, 'commit'>;
   warn(message: string, cause: unknown): void;
-  /** Called by name between the steps of a delivery. */
+  /** Called with the name of each step between the parts of a delivery. Tests kill the hub at these points. */
   checkpoint(name: string): void;
 }
 
-/** After a hub died while delivering an answer, an equal question within this time counts as the same one. */
+/**
+ * Time after the death of a hub in which an equal question counts as the same one, because the hub may have died while
+ * it delivered the answer.
+ */
 const ASKED_AGAIN_MS = 120_000;
 
 /**

@@ -116,7 +116,7 @@ interface ReadyPorts {
 
 interface Asked {
   request: { named: ReadonlySet<RunId> | null; into?: string };
-  /** Receives named runs whose branch is gone. */
+  /** The function adds named runs whose branch is gone to this list. */
   leftOut: LeftOut[];
 }
 

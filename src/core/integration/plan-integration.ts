@@ -24,9 +24,9 @@ export interface CheckOrder {
   argv: [string, ...string[]];
   limitMs: number;
   env: Record<string, string>;
-  /** Same set-up as for the work trees of runs. */
+  /** Command that prepares the work tree of the check, the same as for the work trees of runs. */
   setup: Omit<WorktreeSetup, 'logFile' | 'confine'> | null;
-  /** The check runs in the folder of the work tree that corresponds to this one. */
+  /** Folder of the workspace. The check runs in the corresponding folder of its temporary work tree. */
   workspace: string;
   signal?: AbortSignal;
 }

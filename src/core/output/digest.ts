@@ -1,7 +1,7 @@
 /** A text that may be too long to show: its beginning, its end, and its size. */
 export interface Sample {
   head: string;
-  /** Empty when `head` is the whole text. */
+  /** The end of the text. Empty when `head` is the whole text. */
   tail: string;
   bytes: number;
   /** Returns the call that reads the text from this byte on. */
@@ -33,7 +33,10 @@ export function fitToLength(samples: Sample[], budget: number): Cut[] {
   return samples.map((sample, i) => cut(sample, shares[i] ?? 0));
 }
 
-/** The texts of one item in a list. `handles`: additional characters of JSON that the item needs when a text is cut. */
+/**
+ * The texts of one item in a list. `handles` is the length in JSON of the hints how to read the rest, which the item
+ * needs when a text is cut.
+ */
 export interface TextItem {
   samples: Sample[];
   handles: number;
@@ -43,14 +46,14 @@ export interface TextItem {
 const LEAST_TEXT = 300;
 
 /**
- * Minimum number of characters of JSON that an item needs: its whole texts if they are short, otherwise a part and the
- * handles.
+ * Minimum number of characters of JSON that an item needs: its whole texts if they are short, otherwise a part of each
+ * text and the hints how to read the rest.
  */
 export const leastLength = ({ samples, handles }: TextItem): number =>
   Math.min(wholeLength(samples), LEAST_TEXT * samples.length + handles);
 
 /**
- * Like `fitToLength`, for items that have handles only when one of their texts is cut: space for unneeded handles goes
+ * Like `fitToLength`, for items that need handles only when one of their texts is cut: space for unneeded handles goes
  * to the texts. An item that is whole at its minimum length stays whole.
  */
 export function fitItems(items: TextItem[], budget: number): Cut[][] {

@@ -33,8 +33,8 @@ const KNOWN = Object.keys(CHECKERS).map(addressOf).join(', ');
 
 const MAX_PROBLEMS = 5;
 /**
- * Timeouts: both steps take milliseconds on an idle machine, but a backtracking pattern would never end and block all
- * other work.
+ * Timeouts for compiling a schema and for checking a value. Both take milliseconds on an idle machine, but a
+ * backtracking pattern would never end and block all other work.
  */
 const MAX_COMPILE_MS = 3_000;
 const MAX_CHECK_MS = 1_000;

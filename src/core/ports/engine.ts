@@ -277,7 +277,7 @@ export interface Engines {
   isPresent(cli: CliId, env: Record<string, string>): boolean;
   /** All supported agent CLIs, in order of preference. */
   clis(): CliFacts[];
-  /** Possible names of their programs. */
+  /** Possible names of the programs of agent CLIs. */
   programs(): { cli: CliId; programs: readonly string[] }[];
   /**
    * A stored spec with the current state of its program, which may have been updated, downgraded or removed. Throws

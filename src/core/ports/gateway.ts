@@ -68,7 +68,7 @@ export interface PinKey {
 export interface PinStore {
   /** Pins of a server. Null if the server was never listed. */
   pins(key: PinKey): Promise<Pin[] | null>;
-  /** Replaces all pins of the server, or none. */
+  /** Replaces the pins of the server in one step: if that fails, the old pins stay. */
   savePins(key: PinKey, pins: Pin[]): Promise<void>;
 }
 
@@ -87,7 +87,7 @@ export interface Audit {
 }
 
 const UpstreamHealth = z.enum([
-  /** No run has needed the server yet, or not recently. */
+  /** No run needs the server now. It is not connected. */
   'idle',
   'starting',
   'up',

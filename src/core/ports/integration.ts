@@ -54,7 +54,7 @@ export interface TargetMove {
 
 /** Whether a folder can be updated when its branch moves to the new commit. */
 export interface FolderFit {
-  /** Reasons why it cannot be updated. */
+  /** Reasons why the folder cannot be updated. */
   obstacles: string[];
   warnings: string[];
 }

@@ -6,11 +6,12 @@ export type WindowedRun = NamedRun & Pick<Run, 'id' | 'title' | 'task' | 'worktr
 
 /** tmux sessions that show runs. No run depends on them, so no method rejects. */
 export interface Sessions {
-  /** Name of the session. Null if there is no tmux, or runs like this get no session. */
+  /** Name of the run's session. Null if there is no tmux, or if the settings exclude the run from sessions. */
   nameOf(run: WindowedRun): string | null;
   /**
-   * Name of the run's session, which is created if necessary. Null if there is no tmux, or if runs like this get no
-   * session. `isAskedFor` means that the user requested this session, so that only the setting `off` prevents it.
+   * Name of the run's session, which is created if necessary. Null if there is no tmux, or if the settings exclude the
+   * run from sessions. `isAskedFor` means that the user requested this session, so that only the setting `off` prevents
+   * it.
    */
   open(run: WindowedRun, isAskedFor?: boolean): Promise<string | null>;
   /** Resolves when the session is closed. Its last lines stay readable a little longer. */

@@ -127,7 +127,7 @@ export interface TurnOptions {
    * when its lease expires.
    */
   isLeased?: boolean;
-  /** For `find`: whether a turn on another machine is started if its machine never got the request of the earlier hub. */
+  /** Only for `find`: true to start the turn if its machine never got the request of the earlier hub. */
   startsAgain?: boolean;
 }
 

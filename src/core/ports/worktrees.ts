@@ -205,7 +205,7 @@ export interface CodeTravel {
     bundle: string | null;
     done(): Promise<void>;
   }>;
-  /** Commits of the work tree that exist here. */
+  /** Commits of the work tree that this machine has. */
   have(worktree: Worktree): Promise<string[]>;
   /**
    * Checks a state that another machine sent, and brings the work tree here to that state. Returns a note for readers

@@ -142,7 +142,7 @@ async function undoFeedback(
   { branches, store, warn }: ReviewPorts,
   patienceMs?: number,
 ): Promise<void> {
-  // No intent was written, because the branch would not have moved.
+  // An intent without a target commit was never written, because the branch would not have moved.
   if (move.to === '') return;
   if ((await store.review(reviewId))?.outcome == null)
     // An extra file on the branch is harmless, because the next feedback replaces it.

@@ -30,7 +30,7 @@ export interface PlannedReview {
   notes: string[];
 }
 
-/** Higher than the number of rounds of any task. */
+/** Maximum number of reviews to read. No task has so many rounds. */
 export const ALL_REVIEWS = 10_000;
 
 export const eventOf = (clock: Clock, run: Pick<Run, 'id' | 'squadId'>, body: EventBody): NewEvent => ({

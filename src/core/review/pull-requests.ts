@@ -80,7 +80,7 @@ async function createIssues(run: Run, issues: NewIssue[], ports: ProposalPorts):
   return made;
 }
 
-/** Higher than the number of issues that a run can create. */
+/** Maximum number of events to read. No run creates so many issues. */
 const ALL_EVENTS = 10_000;
 
 async function createdBefore({ id }: Run, store: Store): Promise<Map<string, CreatedAs>> {

@@ -43,7 +43,7 @@ export async function requestReview(
 
   const round = rounds.current + 1;
   const prepare = () => preparedWork(coder, tree, round, branches);
-  // Both calls run in parallel, because they only read and both take time.
+  // Both calls only read, and each takes time, so they run in parallel.
   const [planned, found] = await Promise.all([
     ports.plan(
       coder,
@@ -108,7 +108,7 @@ export async function requestReview(
   }
 }
 
-/** Runs both, and undoes the second if the first fails: both are then repeated from another commit. */
+/** Runs both functions. If `first` fails, undoes `second` too, so that both can be repeated from another commit. */
 async function bothOrNeither(
   first: () => Promise<void>,
   second: () => Promise<unknown>,
@@ -166,7 +166,10 @@ export async function undoRequest(
   await store.commit({ intentsDone: [id], events: [] });
 }
 
-/** Undone now: an earlier request must not be undone later, while another review is open. */
+/**
+ * Undoes interrupted requests of this run before a new one. Undoing them later could destroy a review that is open by
+ * then.
+ */
 async function undoEarlierRequests({ id }: Run, ports: ReviewPorts): Promise<void> {
   for (const intent of await ports.store.intents())
     if (intent.kind === 'request_review' && intent.coderId === id) await undoRequest(intent, ports);

@@ -20,7 +20,7 @@ export const Rounds = z.object({
   sentBack: z.number(),
   /** Number of reviews without a result. */
   failed: z.number(),
-  /** The task is abandoned after this many reviews of these two kinds together. */
+  /** The task is abandoned after this many reviews that asked for more work or had no result. */
   abandonAfter: z.number(),
 });
 export type Rounds = z.infer<typeof Rounds>;

@@ -86,7 +86,7 @@ export function digestOf(file: string, text: string): { how: ContextHow; lines: 
   return { how, lines: how === 'whole' ? lines : DIGESTS[how](outline(lines)) };
 }
 
-/** Chooses by file name, in any folder. Files with other names are included whole. */
+/** How a file is shortened, chosen by its name in any folder. A file with an unknown name is included whole. */
 function howOf(file: string): ContextHow {
   return HOW[file.slice(file.lastIndexOf('/') + 1).toUpperCase()] ?? 'whole';
 }

@@ -23,7 +23,7 @@ export class RunQueue {
     this.ports = ports;
   }
 
-  /** The run starts with the next `pump`. */
+  /** Adds a run. The next `pump` starts it if there is a free slot. */
   add(entry: LiveRun): void {
     this.waiting.push(entry);
   }

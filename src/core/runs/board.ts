@@ -14,7 +14,7 @@ export const isFailure = (status: RunStatus): boolean => (FAILURES as readonly s
 export const isFreshFailure = ({ status, endedAt }: Pick<Run, 'status' | 'endedAt'>, now: number): boolean =>
   isFailure(status) && endedAt !== null && endedAt >= now - FAILURE_COUNTS_MS;
 
-/** Longer than a weekend. After this time, a run at its review limit no longer sorts first. */
+/** Time after which a run at its review limit no longer sorts first. Longer than a weekend. */
 export const DECISION_COUNTS_MS = 7 * 24 * 60 * 60_000;
 
 /** How much a run needs a person's attention. */
@@ -45,7 +45,7 @@ export interface BoardPage {
   live: Readonly<Record<'needs_you' | 'running' | 'queued', readonly RunId[]>>;
 }
 
-/** More lists than people page through at the same time. */
+/** Maximum number of stored lists. Fewer people page through lists at the same time. */
 const MAX_KEPT = 64;
 
 /** Keeps the newest lists that clients page through. */

@@ -36,7 +36,7 @@ export class ToolCounts {
   }
 }
 
-/** Enough text to see how far the agent got before it was interrupted. */
+/** Maximum length of the kept text. It shows how far the agent got before it was interrupted. */
 const MAX_TEXT_LENGTH = 64 * 1024;
 
 /**
@@ -51,7 +51,7 @@ class TextEnd {
   add(line: string): void {
     this.lines.push(line);
     this.length += line.length + 1;
-    // The first line is dropped when the remaining lines are enough.
+    // Drops lines from the beginning while the remaining lines have the maximum length.
     for (let line = this.lines[this.first]!; this.length - line.length > MAX_TEXT_LENGTH + 1; ) {
       this.length -= line.length + 1;
       line = this.lines[++this.first]!;

@@ -278,7 +278,7 @@ export class LiveRun {
     );
   }
 
-  /** Reads the rest of the agent's output. */
+  /** Reads the agent's output to its end. */
   async drain(): Promise<void> {
     await this.follower?.stop();
     this.follower = null;

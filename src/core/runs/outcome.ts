@@ -61,7 +61,7 @@ export function judge({ end, stop, deadlineAt, events, timeoutMs }: Facts): Outc
           'Its process is gone and left no exit record: it was killed from outside, or the machine went down. Its output is kept if its folder still exists.',
       },
     };
-  // Only the wrapper's watchdog ends a turn this late. Most agents end on its TERM, a few only on its KILL.
+  // A turn that ends this late was ended by the wrapper's watchdog. Most agents end on TERM, a few only on KILL.
   if (end.exitCode !== 0 && end.endedAt >= deadlineAt + HARD_LIMIT_GRACE_MS - 1_000) return timedOut;
   if (events) return judgeEvents(events, end.exitCode);
   if (end.exitCode === 0) return { step: 'complete', error: null };

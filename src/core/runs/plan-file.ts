@@ -52,7 +52,9 @@ const Arguments = z.array(z.string());
 
 /** Shown length of an argument. It is enough to recognise a schema or a text that a template put there. */
 const MAX_ARGUMENT_LENGTH = 500;
-/** Shorter tasks are not recognised in arguments, because short words occur in unrelated arguments. */
+/**
+ * Minimum length of a task that is searched for in arguments, because short words also occur in unrelated arguments.
+ */
 const MIN_TASK_LENGTH = 8;
 
 type Given = Pick<TurnInput, 'prompt' | 'task' | 'endpoint'>;

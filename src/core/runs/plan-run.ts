@@ -40,7 +40,7 @@ export interface PlannedRun {
   variables: Record<string, string>;
   /** Notes for the caller about how the run will be executed. */
   notes: string[];
-  /** Snapshot of the folder, taken while the rest is planned. Null if that would not save time. */
+  /** Snapshot of the folder, taken while the other parts of the run are planned. Null if that would not save time. */
   baseline: Promise<Baseline> | null;
 }
 
@@ -195,7 +195,7 @@ interface FolderContext {
   aroundMachine?: string | null;
   /** The requested folder, if it is already being resolved. */
   directory?: Promise<string> | null;
-  /** Null means the hub's own. */
+  /** Machine of the run. Null means the hub's own machine. */
   machine?: Machine | null;
 }
 
@@ -458,8 +458,8 @@ export function newRun(
 }
 
 /**
- * Builds the commands once and discards them, so that a broken template makes the call fail, instead of a member
- * later.
+ * Builds the commands of all members once and discards them. A broken template then makes the call fail, instead of a
+ * single member later.
  */
 export async function checkCommand(
   planned: PlannedRun,

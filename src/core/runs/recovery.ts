@@ -14,7 +14,9 @@ import { storedEngine } from './run-record.ts';
 import { cancelNote, type Runner } from './runner.ts';
 import { continuesChat } from './turn-input.ts';
 
-/** Number of starts to read from an earlier hub. A higher limit per minute would have no practical effect. */
+/**
+ * Maximum number of starts to read from an earlier hub, for the limit of starts per minute. No limit in use is higher.
+ */
 const MAX_RECALLED = 5_000;
 
 export type Recovered = Omit<Extract<EventBody, { type: 'hub.recovered' }>, 'type'>;

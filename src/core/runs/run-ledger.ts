@@ -249,7 +249,9 @@ async function writeFiles(
   return new LiveRun(run, { engine, spec }, { prompt, promptFile, env });
 }
 
-/** Longer than a commit takes, and short enough for a caller who waits for the answer. */
+/**
+ * Timeout of a brief wait for a write. A commit takes less, and a caller who waits for the answer hardly notices it.
+ */
 const WRITE_TIMEOUT_MS = 250;
 
 /** Waits briefly for the write, so that the next read sees it. Gives up if the database is locked. */

@@ -69,7 +69,7 @@ export function keepRecords<S extends Store>(
   const waiting = new Map<RunId, { part: Part; written: PromiseWithResolvers<void> }>();
   let isDue = false;
 
-  /** Writes the waiting part, if any, and this part. */
+  /** Writes this part of the record, together with a part that is still waiting. */
   async function write(id: RunId, part: Part | null): Promise<void> {
     const held = waiting.get(id);
     if (!held && !part) return;
@@ -87,7 +87,8 @@ export function keepRecords<S extends Store>(
   const save = (id: RunId, part: Part | null = null): Promise<void> =>
     queue
       .run(id, () => write(id, part))
-      // The change is safe in the database. Only a restore from the record would miss it.
+      // A missing record is no error of the commit, because the change is in the database. Only a restore from the
+      // folder would miss the change.
       .catch(thrown => warn(`The record in the folder of ${id} could not be written`, thrown));
 
   async function recorded(ids: readonly RunId[], now = ids): Promise<void> {
@@ -198,7 +199,7 @@ function replaced<T>(
   return [...all.values()];
 }
 
-/** Same rule as in the database: a turn that reported no usage does not change the totals of the chat. */
+/** A turn that reported no usage does not change the totals of the chat. The database follows the same rule. */
 const keepTotals = (earlier: Chat, chat: Chat): Chat => ({
   ...chat,
   totals: chat.totals ?? earlier.totals,
@@ -279,7 +280,8 @@ const lost = (message: string, cause?: unknown) => new SquadError('LOST', messag
 
 const Plan = z.object({ engine: EngineSpec });
 /**
- * Used when the timeout is unknown. The wrapper ends the turn at its own limit, and this value only has to be later.
+ * Timeout of a run whose timeout is unknown. The wrapper ends the turn at its own limit, and this value only has to be
+ * later.
  */
 const UNKNOWN_TIMEOUT_MS = 7 * 86_400_000;
 

@@ -419,7 +419,7 @@ export class Runner {
     entry.pause();
   }
 
-  /** Ends a run of which nothing is left to read a result from. */
+  /** Ends a run whose result cannot be read any more. */
   async lose(run: Run, error: RunError): Promise<void> {
     const { store, clock } = this.ports;
     const turn = (await store.turns(run.id)).at(-1);

@@ -37,7 +37,7 @@ const FIRST_CHECK_MS = 20_000;
  * is dead.
  */
 const DEAD_FOR_MS = 2_000;
-/** Below these values a process only keeps its timers and connections alive. */
+/** Below these rates the processes count as idle, because timers and open connections alone cause such values. */
 const BUSY_CPU_SHARE = 0.01;
 const BUSY_BYTES_PER_SECOND = 256;
 

@@ -14,7 +14,7 @@ export interface Told {
 
 export type Waiting = Told & { delivery: 'in_turn' | 'queued' };
 
-/** Higher than the number of messages that anybody sends during one turn. */
+/** Maximum number of messages to read. Nobody sends so many during one turn. */
 const MAX_MESSAGES = 1_000;
 
 /** Sends the message to the agent, or stores it for the next turn of the run. */

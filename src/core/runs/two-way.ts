@@ -179,7 +179,7 @@ export class TwoWayTurn {
       await process
         .endInput?.()
         .catch(thrown => this.ports.warn(`The input of ${this.run.id} could not be ended`, thrown));
-      await delay(END_AGAIN_MS, null, { signal, ref: false }).catch(() => {}); // aborted because the turn has ended
+      await delay(END_AGAIN_MS, null, { signal, ref: false }).catch(() => {}); // the wait was aborted, because the turn has ended
     }
   }
 

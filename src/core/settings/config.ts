@@ -206,7 +206,7 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
 }
 
 const DEFAULT_TIMEOUT_MS = 30 * 60_000;
-/** Longest delay of a timer. */
+/** Longest delay of a Node timer. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 type Candidates<T> = (Candidate<T> | null)[];
@@ -241,7 +241,7 @@ function templates(sources: ConfigSources, key: TemplateKey, variable: string): 
   const file = workspaceTemplates[key];
   return [
     fromEnv(sources, variable, setting => text(setting, variable, workspace)),
-    // Both the file that names the template and the template itself may have come with the workspace.
+    // Both files may have come with the workspace: the file that names the template, and the template.
     given && { ...given, barred: () => given.barred?.() ?? (named ? barredFile(named) : null) },
     file && {
       origin: 'workspace',

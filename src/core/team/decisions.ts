@@ -41,7 +41,7 @@ export interface DecisionFile {
 }
 
 export interface Decisions {
-  /** Decisions, newest first. Those without a date follow in the order of the files. */
+  /** Decisions, newest first. Decisions without a date follow in the order of the files. */
   decisions: Decision[];
   /** Problems of the files, for the people who edit them. */
   notes: string[];

@@ -91,7 +91,7 @@ export function editBacklog(before: string | null, edit: BacklogEdit): EditedBac
 
 interface Changed {
   lines: string[];
-  /** The items that a reader of the changed file must find, in this order. */
+  /** The items that must be in the changed file, in this order. */
   order: { item: BacklogItem; isEdited: boolean }[];
 }
 

@@ -28,9 +28,12 @@ Agents running in this workspace, and the latest runs.
 export const emptyTeamFile = (name: 'IAC.md' | 'CONTEXT.md'): string =>
   `${name === 'IAC.md' ? IAC_HEAD : CONTEXT_HEAD}No agent has run in this workspace yet.\n`;
 
-/** Beyond this size the oldest entries of the log are dropped. */
+/** Size of the log from which its oldest entries are dropped. */
 export const MAX_LOG_BYTES = 256 * 1024;
-/** Size after dropping entries: smaller, so that the file is not rewritten with every entry. */
+/**
+ * Size of the log after entries were dropped. Smaller than the maximum, so that the file is not rewritten with every
+ * entry.
+ */
 const KEPT_LOG_BYTES = 192 * 1024;
 const DROPPED = '- (older entries were dropped)';
 

@@ -16,7 +16,8 @@ export interface TeamSection {
 }
 
 /**
- * A rule. In Markdown it would turn a line of text right above into a heading, but in these files people mean a rule.
+ * A horizontal rule (`---`). Below a line of text Markdown would read it as an underline of a heading, but authors of
+ * these files mean a rule.
  */
 const RULE = /^ {0,3}-{3,}[ \t]*$/;
 const HEADING = /^ {0,3}#{1,6}(?=[ \t]|$)/;

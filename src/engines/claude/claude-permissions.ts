@@ -37,7 +37,7 @@ type Asked = Pick<RunOptions, 'permission' | 'tools' | 'approvals'>;
 
 /** Read-only tools. */
 const LOOKING = ['Read', 'Glob', 'Grep', 'LS'];
-/** With accepted edits these tools need no rule inside the folder. A rule would let them write anywhere. */
+/** Tools for which accepted edits are enough inside the folder. A rule for them would let the agent write anywhere. */
 const WRITING = ['Edit', 'Write', 'MultiEdit', 'NotebookEdit'];
 /** Tools that `edit` allows in addition to reading everywhere and writing in the folder. */
 const ACTING = ['Bash', 'WebFetch', 'WebSearch'];

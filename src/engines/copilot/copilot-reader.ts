@@ -98,7 +98,9 @@ export function copilotReader(): EngineReader {
   };
 }
 
-/** Text that Copilot prints instead of an answer that the provider blocked, although its result reports success. */
+/**
+ * Text that Copilot prints in place of an answer that the provider blocked. Its result reports success all the same.
+ */
 const NO_ANSWER = /^The model returned no content because /;
 
 function failureText({ errorMessage }: Fields): string {

@@ -18,9 +18,9 @@ export const CURSOR: CliProfile = {
   takesSchema: false,
   newChat: { kind: 'reported' },
   command: cursorCommand,
-  // Untested, from Cursor's documentation.
+  // Untested: taken from Cursor's documentation.
   resume: chatId => [`--resume=${partOfArgument('chat id', chatId)}`],
-  // Untested, from Cursor's documentation.
+  // Untested: taken from Cursor's documentation.
   sandbox: ({ env }) => ({
     login: [
       ...filesOf(homeOf(env), homeOf(env), ['.cursor/cli-config.json']),

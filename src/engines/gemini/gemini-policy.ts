@@ -36,7 +36,7 @@ export function geminiRules({ permission, tools }: RunOptions): string {
     if (names.length > 0) rules.push(rule({ toolName: names, ...ALLOW, priority: 700 }));
     rules.push(rule({ toolName: '*', decision: 'deny', priority: 600 }));
   } else if (permission === 'edit')
-    // In headless mode Gemini CLI refuses commands that it would otherwise ask about.
+    // Gemini CLI asks about some commands. In headless mode it refuses them instead.
     rules.push(rule({ toolName: 'run_shell_command', ...ALLOW, priority: 700 }));
   return `${rules.join('\n\n')}\n`;
 }

@@ -103,7 +103,7 @@ async function retryIn(exit: Exit): Promise<EngineEvent[]> {
     {
       type: 'note',
       text: `The model's API failed (${message}); retry${waitText(waitMs)}`,
-      // Only quota errors have this text.
+      // This text occurs only in quota errors.
       retry: {
         code: /suggested retry after/i.test(message) ? 'ENGINE_RATE_LIMITED' : failureKind(message),
         waitMs,

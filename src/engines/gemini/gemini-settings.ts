@@ -60,7 +60,9 @@ const SHARED = [
   'GEMINI.md',
 ];
 
-/** Links instead of copies, so that a renewed login also reaches the user's CLI, and no secret is stored twice. */
+/**
+ * The files are linked, not copied, so that a renewed login also reaches the user's CLI, and no secret is stored twice.
+ */
 export function linkLogin(env: Record<string, string>, chatHome: string): void {
   const from = usersFolder(env);
   const to = join(chatHome, '.gemini');

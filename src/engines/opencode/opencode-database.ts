@@ -18,8 +18,8 @@ export interface RecordedTurn {
 export type RecordedCall = Record<string, unknown>;
 
 /**
- * Runs in another thread, because an agent can write to this database file, and a query cannot be interrupted. Throws
- * if the file is unreadable.
+ * Reads a turn from opencode's database, in another thread: an agent can write to the file, and a query cannot be
+ * interrupted. Throws if the file is unreadable.
  */
 export const recordedTurn = (turn: TurnInDatabase): Promise<RecordedTurn> =>
   offThread('opencode turn', readRecordedTurn, Number.POSITIVE_INFINITY, turn);
@@ -49,7 +49,7 @@ export function readRecordedTurn({ path, chat, title }: TurnInDatabase): Recorde
 /** Suffixes of the files that SQLite opens together with a database. */
 const SUFFIXES = ['', '-journal', '-wal', '-shm'];
 
-/** Higher than the number of calls in one answer of a model. */
+/** Maximum number of calls to read. One answer of a model has fewer. */
 const MAX_CALLS = 1_000;
 
 const CHAT_BY_TITLE = 'SELECT id FROM session WHERE title = ? ORDER BY time_created DESC LIMIT 1';

@@ -43,7 +43,7 @@ export function opencodePermissions({ permission, tools }: RunOptions): Record<s
     question: 'deny',
     plan_enter: 'deny',
     plan_exit: 'deny',
-    // This rule comes last, because the last matching rule counts.
+    // opencode applies the last matching rule, so the rule for Squad's tools is the last.
     [`${SQUAD_SERVER}_*`]: 'allow',
   };
 }

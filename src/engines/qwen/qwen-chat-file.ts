@@ -30,7 +30,7 @@ export async function failedRequest(chatId: string, exit: Exit): Promise<EngineE
   const projects = await exit.file(PROJECTS_PATH_FILE);
   if (projects === null || !isUuid(chatId)) return [];
   for (const path of await chatFiles(projects, chatId)) {
-    // Empty if this folder does not contain the chat.
+    // Empty if the folder does not contain the chat.
     const page = await readPage(path, -MAX_CHAT_BYTES, MAX_CHAT_BYTES, () => true).catch(() => null);
     if (page?.text) return lastFailure(page.text);
   }

@@ -165,7 +165,7 @@ async function rememberChat(file: string | undefined, prompt: string, continues:
   const prompts: string[] = existsSync(file) ? JSON.parse(await readFile(file, 'utf8')) : [];
   prompts.push(prompt);
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  // Renamed into place, because this process can be killed while it writes.
+  // The file is replaced by a rename, because this process can be killed while it writes.
   const draft = `${file}.${process.pid}.tmp`;
   await writeFile(draft, JSON.stringify(prompts), { mode: 0o600 });
   await rename(draft, file);

@@ -32,7 +32,7 @@ export type Verb = keyof typeof VERBS;
 
 export interface Step {
   verb: Verb;
-  /** The rest of the line after the verb. */
+  /** Text on the line after the verb. */
   rest: string;
   /** The lines starting with `|` below the verb, joined. */
   body: string;

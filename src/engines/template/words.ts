@@ -12,7 +12,7 @@ export function splitCommandLine(pieces: readonly Piece[]): Word[] {
   const cells = layOut(pieces);
   const words: Word[] = [];
   let word: Word | null = null;
-  /** The current word while it is unquoted text, to recognise `NAME=`. */
+  /** The beginning of the current word, while it is unquoted text, to recognise `NAME=`. Null otherwise. */
   let bare: string | null = '';
 
   const add = (piece: Piece, isBare = false) => {

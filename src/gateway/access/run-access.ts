@@ -50,11 +50,11 @@ import {
 
 /** A list waits this long for servers whose definitions are not known yet. */
 const LIST_TIMEOUT_MS = 5_000;
-/** Longer text is cut: an agent would not read it, and its context is small. */
+/** Maximum length of a text. Longer text is cut, because an agent would not read it and has a small context. */
 const MAX_TEXT_BYTES = 200_000;
 /** Maximum length of a denied name in the audit log. */
 const MAX_NAME_LENGTH = 300;
-/** Logged instead of the name when an agent asks for too many different names. */
+/** Name in the audit log for the requests of an agent that asks for too many different names. */
 const MORE_NAMES = '(more names)';
 const MAX_LISTED_TOOLS = 30;
 const MAX_COMMAND_LENGTH = 120;
@@ -336,7 +336,8 @@ export class RunAccess implements GatewayView {
       const next = `Fix \`mcpServers.${id}\` in the subagent's file, or remove it${isLate ? '; if it needs longer to start, give it a `timeout` in seconds' : ''}.`;
       throw new SquadError('SPAWN_FAILED', `${what} ${next}`);
     }
-    // The start fails: an entry of a subagent's file cannot be approved, only its author can correct it.
+    // An entry that hides tools by a wrong name makes the start fail. Nobody can approve an entry of a subagent's file,
+    // only its author can correct it.
     const wrong = this.#servers.unmatched().find(({ entry }) => entry.takesAway);
     if (wrong === undefined) return;
     const { server, entry, where } = wrong.entry;
@@ -637,7 +638,10 @@ function guessFromUri(uri: string): Guess | null {
   return asked && { server: asked.server, own: asked.uri };
 }
 
-/** Only the result of a tool can report a failure; other requests fail with a JSON-RPC error. */
+/**
+ * Converts a failure to a JSON-RPC error, for requests other than tool calls. Only the result of a tool can report a
+ * failure itself.
+ */
 async function asProtocolError(ask: () => Promise<Json | null>): Promise<Json | null> {
   try {
     return await ask();

@@ -281,7 +281,7 @@ type Known = ReadonlySet<string> | null;
 
 const knownOf = ({ pooled }: RunServer): Known => pooled?.catalogue.knownTools ?? null;
 
-/** Uses the names that a subagent's file has for these lists. */
+/** Uses the names that tool lists have in a subagent's file: `enabledTools` and `disabledTools`. */
 const asInSubagentFile = (entry: ListEntry): ListEntry => ({
   ...entry,
   where: `mcpServers.${entry.server}.${entry.takesAway ? 'disabledTools' : 'enabledTools'}`,

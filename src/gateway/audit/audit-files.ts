@@ -16,7 +16,7 @@ export const START: Link = { seq: 0, hash: '0'.repeat(64) };
 const MAX_NAME_LENGTH = 200;
 const MAX_SHAPE_LENGTH = 500;
 const MAX_PATH_LENGTH = 4096;
-/** Larger than the longest possible line with every character escaped. */
+/** Maximum length of a line. The longest possible line is shorter, even if every character is escaped. */
 export const MAX_LINE_LENGTH = 64 * 1024;
 
 /**
@@ -176,7 +176,7 @@ export async function openFiles(disk: AuditDisk, folder: string): Promise<LogFil
   try {
     return { file, head: await disk.open(headFile(folder)) };
   } catch (thrown) {
-    await file.close().catch(() => {}); // only the first error, in `thrown`, is reported
+    await file.close().catch(() => {}); // an error of closing is ignored, because `thrown` is the first error
     throw thrown;
   }
 }

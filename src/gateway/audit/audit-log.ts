@@ -25,7 +25,7 @@ const FILE_BYTES = 64 * 1024 * 1024;
 const WRITE_BYTES = 256 * 1024;
 /** Entries are collected for this long, then written together. */
 const GATHER_MS = 25;
-/** Written entries that are not urgent are synced within this time. */
+/** Time until a written entry is synced, unless the entry is urgent. */
 const SYNC_MS = 1000;
 const RETRY_MS = 500;
 /** Maximum size of the queued entries while the disk is too slow or fails. */
@@ -166,7 +166,7 @@ export class AuditLog implements Audit, AuditTrail {
         await readHead(files.head),
       );
       await writeHead(files.head, { ...link, isLast: false });
-      // This step comes last: if an earlier step fails, the next attempt finds the same state.
+      // The incomplete line is cut off last: if an earlier step fails, the next attempt finds the same state.
       if (size < (await files.file.size())) await files.file.truncate(size);
       this.#syncedSize = this.#writtenSize = size;
       this.#link = this.#synced = link;

@@ -145,7 +145,7 @@ export async function verifyAudit(folder: string, written?: Link): Promise<Audit
     for await (const { bytes, isWhole } of linesOf(file)) {
       line += 1;
       if (problem) {
-        // This line is valid, so the missing line may be further down.
+        // A valid line here means that the missing line may be further down.
         if (!bytes.toString('latin1', 0, 32).startsWith(`{"seq":${problem.seq},`)) continue;
         problem = { ...problem, ...displaced(problem.seq) };
         return 'done';

@@ -142,7 +142,7 @@ class CoalescedTask {
     this.#work = work;
   }
 
-  /** Resolves after a turn that began after this call. */
+  /** Resolves after a complete execution that began after this call. */
   run(): Promise<void> {
     if (this.#running === null) return this.#begin();
     this.#next ??= this.#running

@@ -22,8 +22,8 @@ import { Upstream } from './upstream.ts';
 
 const MAX_CALLS = { inAll: 32, ofOneRun: 8 };
 /**
- * Higher than for a shared server: nobody else waits for a run's own server, and a program that its model wrote may
- * make fifty calls at once.
+ * Limits for a run's own server. Higher than for a shared server: nobody else waits for it, and a program that its
+ * model wrote may make fifty calls at once.
  */
 const MAX_OWN_CALLS = { inAll: 64, ofOneRun: 64 };
 const MAX_STARTS = 4;
@@ -45,7 +45,7 @@ export interface WantedServer {
   resolved: Extract<Resolution, { key: string }>;
   /** The whole environment of the run. */
   variables: Readonly<Record<string, string>>;
-  /** Secrets besides those of its configuration that only this server may see. */
+  /** Further secrets that only this server may see, in addition to those of its configuration. */
   secrets: readonly Secret[];
   /** True if the server is the run's own, from a subagent's file. */
   isOwn: boolean;

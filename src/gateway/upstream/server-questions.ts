@@ -64,7 +64,7 @@ export class ServerQuestions {
     if (client !== null && needs !== undefined && client.capabilities[needs])
       return await client.ask(method, this.#redactor.deep(params), signal);
     const active = this.#calls.at(-1);
-    // A person is asked only during a call. Otherwise the subject of the question would be unknown.
+    // A person is asked only during a call, because without a call nobody knows what the question is about.
     if (method === 'elicitation/create' && active !== undefined && this.#askPerson !== null)
       return await this.#askPerson(
         this.#redactor.deep(params),

@@ -19,7 +19,7 @@ import { type Connected, withLogTail } from './connect.ts';
 const RETRY_DELAYS_MS = [1_000, 2_000, 4_000, 8_000, 16_000];
 /** Longest delay that a server may ask for. */
 const MAX_REQUESTED_DELAY_MS = 3_600_000;
-/** After this long without a fault the retry delays start from the first one again. */
+/** Time without a fault after which the retry delays start from the first one again. */
 const STABLE_MS = 300_000;
 const PROBE_TIMEOUT_MS = 5_000;
 /** After this many late calls in a row the server counts as failed, even if it answers a probe. */

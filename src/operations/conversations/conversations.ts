@@ -51,7 +51,8 @@ export const listConversations = operation({
           run: runId,
           ...conversation,
           title: run ? runSummary(run) : '',
-          // The run and its conversation are removed together; only a read between the two finds one without the other.
+          // A run and its conversation are removed together. A conversation without its run is found only if they are
+          // removed during this read.
           status: run ? shownStatus(run) : ('lost' as const),
           parent: run?.parentId ?? null,
         };

@@ -33,8 +33,8 @@ export const costReport = operation({
     /** Every day in the user's time zone, oldest first. */
     days: z.array(Cost.extend({ day: z.string() })),
     /**
-     * Most expensive first. Calls of a subagent are listed under its name. Both are null for runs with neither a role
-     * nor a subagent.
+     * Costs by role or subagent, most expensive first. Calls of a subagent are listed under its name. Both names are
+     * null for runs with neither.
      */
     roles: z.array(Cost.extend({ roleId: z.string().nullable(), subagent: z.string().nullable() })),
     engines: z.array(Cost.extend({ engine: z.string() })),

@@ -127,7 +127,7 @@ export const inspectRoleTools = operation({
       env,
       (await workspace.roles()).map(({ id }) => id),
     );
-    // Computed after the inspection, because only now the tools are known.
+    // The remarks are computed after the inspection, because the inspection finds the tools.
     const remarks = serverRemarks(inForce, await knownServers(services, workspace));
     const warnings = [...inForce.warnings, ...remarks];
     return { root: workspace.root, role: roleId, state: inForce.state, warnings, tools, faults };

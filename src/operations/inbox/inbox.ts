@@ -38,7 +38,7 @@ export const listInbox = operation({
   }),
   output: z.object({
     items: z.array(ShownItem),
-    /** Number of items. Null if there are more than these, because they are not counted. */
+    /** Number of items. Null if there are more items than were read, because further items are not counted. */
     total: z.number().nullable(),
   }),
   async run({ services }, { state, run: given, item: wanted, limit }) {

@@ -165,7 +165,10 @@ export const findOverlap = operation({
   },
 });
 
-/** The last run of each work tree whose branch still exists. A reviewer's branch is not merged, so it is left out. */
+/**
+ * The last run of each work tree whose branch still exists. Runs of reviewers are left out, because their branches are
+ * not merged.
+ */
 async function latestRuns(services: Services, workspace: string): Promise<TreeRun[]> {
   const last = new Map<string, TreeRun>();
   for (const each of (await runsOfRepository(services, workspace)).toReversed())

@@ -169,7 +169,7 @@ export const readOutput = operation({
   }),
   async run({ services }, { run: given, turn: asked, stream, offset, limit, readable, lines }) {
     const run = await findRun(services, given);
-    // Read before the page: if the run has ended at this point, the page is the last.
+    // The status is read before the page: if the run has ended by now, this page is the last one.
     const { status, turn: lastTurn } = run;
     const turn = asked ?? lastTurn;
     const key = { runId: run.id, number: turn };

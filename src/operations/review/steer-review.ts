@@ -21,7 +21,7 @@ import { startRuns } from '../runs/start-runs.ts';
 import { waitForEnds } from '../runs/wait.ts';
 import { ShownRounds } from './show-review.ts';
 
-/** Long enough for the grace period of a stopped agent and the removal of its work tree. */
+/** Timeout for abandoning a task. It covers the grace period of a stopped agent and the removal of its work tree. */
 const ABANDON_TIMEOUT_MS = 15_000;
 const MAX_RUNS = 1_000;
 

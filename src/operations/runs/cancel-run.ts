@@ -71,8 +71,8 @@ const stopEach = ({ runner }: Services, runs: Run[], by: Canceller | null): Prom
   Promise.all(runs.map(async run => ({ run, wasRunning: await runner.stop(run.id, 'cancel', by) })));
 
 /**
- * Longer than the grace period after which a cancelled agent is killed, so that the reply can report how each run
- * ended.
+ * How long a cancellation waits for the runs to end. Longer than the grace period after which an agent is killed, so
+ * that the reply can report how each run ended.
  */
 const END_TIMEOUT_MS = 15_000;
 const REST_LENGTH = 100;

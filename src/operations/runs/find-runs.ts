@@ -102,7 +102,7 @@ const MAX_NEWEST = 3;
 
 const MAX_TRIED = 200;
 
-/** The first half of the id, which may be right even if the rest is mistyped. */
+/** The first half of the id, which may be right even if the second half is mistyped. */
 function beginning(given: string): string {
   const [, tag = '', letters = ''] = /^((?:run|squad)_)?([0-9a-z]*)/.exec(given) ?? [];
   return tag + letters.slice(0, Math.max(2, Math.floor(letters.length / 2)));

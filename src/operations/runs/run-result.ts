@@ -34,7 +34,7 @@ const MORE_LENGTH = 160;
 const MAX_ERROR_LENGTH = 500;
 const MAX_NOTE = 400;
 
-/** Hint how to read the rest, for texts that were cut too short to contain it. */
+/** Hint how to read a whole text, for texts that were cut too short to contain the hint. */
 export const READ_ON =
   'get_result {"spawn_id"} has all of one; with stream and offset it reads on in a cut text.';
 
@@ -262,7 +262,7 @@ export function briefly({ files_changed, commits, note, ...rest }: RunEvidence):
   };
 }
 
-/** Limits in characters of JSON. */
+/** Maximum length of each part of a result, in characters of JSON. */
 const MAX_CHARS = { model: 200, error: 1_000, advisory: 800, structured: 6_000, note: 1_000 };
 
 export const Tokens = z.object({

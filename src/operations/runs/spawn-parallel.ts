@@ -78,7 +78,7 @@ function aggregateText(runs: Run[], samples: Sample[], room: number): string {
   return headings.map((heading, i) => heading + texts[i]!.text.trim()).join('\n\n');
 }
 
-/** Longer structured answers are left out of the result. */
+/** Maximum length of a structured answer. A longer answer is left out of the result. */
 const MAX_STRUCTURED_LENGTH = 300;
 /** Share of the space for text that the results get if there is also an aggregate. */
 const SHARE_OF_RESULTS = 0.35;
@@ -177,7 +177,7 @@ function item(fact: RunResult, notes: string[], detail: Detail): Item {
   };
 }
 
-/** Returns false if texts were cut so short that they do not say how to read the rest. */
+/** Returns false if the texts were cut so short that they have no hint how to read the whole text. */
 function fillTexts(
   frame: ParallelResult,
   runs: Run[],

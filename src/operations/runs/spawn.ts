@@ -36,7 +36,7 @@ export const isAsync = (input: unknown): boolean => (input as { async?: unknown 
 
 const MIN_S = 30;
 const MAX_S = 1800;
-/** Names are short because they are part of results and listings. */
+/** Maximum length of a name of a run or engine. Names are part of results and listings. */
 const MAX_NAME_LENGTH = 200;
 const TIME = `a run may take ${MIN_S} to ${MAX_S} seconds`;
 
@@ -78,7 +78,7 @@ const SpawnCodex = z.strictObject({
   timeout: timeout.default(120),
 });
 
-/** Options that the list shows for a tool of one agent CLI; `spawn_agent` shows all. */
+/** Options that the tool of one agent CLI shows in its schema. `spawn_agent` shows all options. */
 const OFTEN_USED = {
   prompt: true,
   model: true,

@@ -13,7 +13,7 @@ import { findRun } from './find-runs.ts';
 import { checkProgram, planLost } from './reply-to-run.ts';
 import { waitForEnds } from './wait.ts';
 
-/** Longer than the grace period after which an agent is killed. */
+/** How long a take-over waits for the run to end. Longer than the grace period after which an agent is killed. */
 const END_TIMEOUT_MS = 30_000;
 const NOTE = 'taken over at a terminal';
 

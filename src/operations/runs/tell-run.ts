@@ -66,7 +66,9 @@ export const interruptRun = operation({
   },
 });
 
-/** Longer than a soft stop and the hard stop after it take together. */
+/**
+ * How long an interruption waits for the run to end. Longer than a soft stop and the hard stop after it take together.
+ */
 const END_TIMEOUT_MS = 25_000;
 
 const over = ({ id, status }: Run): SquadError =>

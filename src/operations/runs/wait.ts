@@ -66,7 +66,7 @@ export async function withHeartbeat<T>(
   }
 }
 
-/** Longest wait that is suggested to a client. */
+/** Longest wait in seconds that Squad suggests to a client. */
 const MAX_ADVISED_SECONDS = 600;
 
 /** The call with which a client continues to wait, with as many seconds as its own limit allows. */

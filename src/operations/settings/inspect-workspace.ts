@@ -77,7 +77,7 @@ export const inspectWorkspace = operation({
   },
 });
 
-/** The native engine cannot be checked without a model, which decides which key is needed. */
+/** Message in place of a check of the native engine, because only the model decides which key is needed. */
 const MODEL_LATER = 'The model comes with each run or role, as in --model anthropic/….';
 
 async function chosenEngine(

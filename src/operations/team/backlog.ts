@@ -101,7 +101,7 @@ const EditInput = z.strictObject({
   action: z.enum(['add', 'done', 'reopen', 'move', 'up', 'down']),
   /** Number from list_backlog; for every action except `add`. */
   number: ItemNumber.optional(),
-  /** For `move`: the item before which it is put. */
+  /** Only for `move`: the number of the item above which the moved item is put. */
   before: ItemNumber.optional(),
   /** For `add`: the title, which may contain tags such as [P1] and (#12). */
   title: z.string().max(MAX_TITLE_LENGTH).optional(),

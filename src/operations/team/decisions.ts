@@ -167,7 +167,7 @@ export const decisionSearch = operation({
   },
 });
 
-/** Longer text is refused instead of cut, because a decision must not lose its end. */
+/** Maximum length of a decision. Longer text is refused instead of cut, because a decision must not lose its end. */
 const MAX_RECORDED_LENGTH = { title: 200, text: 8_000 };
 
 export const decisionRecord = operation({

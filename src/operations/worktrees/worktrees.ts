@@ -59,8 +59,8 @@ interface KnownWorktree {
 }
 
 /**
- * Work trees of runs that exist, are needed again, or were deleted by somebody else: those of the repository around a
- * folder, or all. Newest first.
+ * Work trees of runs that exist, are needed again, or were deleted by somebody else. For a folder those of its
+ * repository, otherwise all. Newest first.
  */
 async function knownWorktrees(services: UserServices, folder?: string): Promise<KnownWorktree[]> {
   const found = await (folder === undefined ? runsWithTrees(services) : runsOfRepository(services, folder));

@@ -10,7 +10,7 @@ export type OnLine = (line: string, bytes: number) => void;
 export type OnLongLine = (beginning: string, bytes: number) => void;
 
 export interface Following {
-  /** Reads the rest of the file, then settles. Rejects if reading failed or a callback threw. */
+  /** Reads to the end of the file, then settles. Rejects if reading failed or a callback threw. */
   stop(): Promise<void>;
 }
 

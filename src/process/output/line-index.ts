@@ -34,7 +34,7 @@ const NOWHERE: OutputPlace = { line: null, offset: null, lines: null, isComplete
  */
 export function createLineIndex({ mostCounts = MAX_COUNTS, mostFiles = MAX_FILES } = {}) {
   const files = new Map<string, Counts>();
-  /** Only one search per file at a time: two searches that read the same new part would count its newlines twice. */
+  /** Runs one search per file at a time: two searches that read the same new part would count its newlines twice. */
   const queue = new KeyedQueue<string>();
 
   function countsOf(path: string, inode: number, size: number): Counts {

@@ -6,7 +6,7 @@ import { withRegular } from './regular-file.ts';
  * text. This also holds for invalid UTF-8: a first byte stays together with the continuation bytes that it announces.
  */
 
-/** Longest UTF-8 character. */
+/** Maximum length of a character in UTF-8. */
 const MAX_CHARACTER_BYTES = 4;
 
 /** If `at` is inside a character, complete or not, returns the start of that character. Otherwise returns `at`. */

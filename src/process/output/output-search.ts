@@ -11,10 +11,7 @@ interface LineQuery {
 }
 
 interface LineMatcher {
-  /**
-   * For a plain text search: whether any line of this text could match. Null for patterns, which must be tried on
-   * each line.
-   */
+  /** Whether any line of this text could match. Null for a regular expression, which must be tried on each line. */
   mayMatch: ((text: string) => boolean) | null;
   /** For each line, the column of the first match or -1. Throws `PATTERN_TOO_SLOW`. */
   match(lines: readonly string[]): number[];
@@ -87,7 +84,10 @@ const NEWLINE = 0x0a;
 const CHUNK = 256 * 1024;
 /** Only the beginning of a longer line is searched. */
 const MAX_LINE_LENGTH = 1024 * 1024;
-/** Lower limit for regular expressions, which may start a new attempt at every character. */
+/**
+ * Maximum length of a line for a regular expression. Lower than for plain text, because an expression may start a new
+ * attempt at every character.
+ */
 const MAX_PATTERN_LINE_LENGTH = 10_000;
 const AROUND = 400;
 const BEFORE = 120;

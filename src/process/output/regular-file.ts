@@ -37,7 +37,7 @@ export async function openUnlinked(root: string, path: string): Promise<FileHand
     const isSame = there.ino === opened.ino && there.dev === opened.dev;
     if (isSame && opened.nlink === 1n && (await realpath(path)) === expected) return file;
   } catch {
-    // The file was moved or removed meanwhile, so the opened file is not the requested one.
+    // The file was moved or removed while it was opened, so the opened file is not the requested one.
   }
   await file.close();
   return 'linked';

@@ -247,7 +247,7 @@ async function sizeOfAll(folder: string): Promise<number> {
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }
 
-/** A link or a device in place of the file counts as missing. */
+/** Facts about a regular file. Null if there is no file, or if it is a link or a device. */
 function plainStat(path: string): Stats | null {
   const found = lstatSync(path, { throwIfNoEntry: false });
   return found?.isFile() ? found : null;

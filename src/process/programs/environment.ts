@@ -53,7 +53,7 @@ const SESSION_PREFIXES = [
   'VSCODE_',
   // npm: variables of the script that happened to be running.
   'npm_',
-  // git: inside a git hook these variables name the user's repository, index and author. An agent's git would write
+  // git: in a git hook these variables name the user's repository, index and author, and an agent's git would write
   // there.
   'GIT_',
 ];

@@ -25,7 +25,7 @@ export function startPiped({ argv: [program, ...args], cwd, env }: ProgramStart)
   child.stderr.on('data', (chunk: Buffer) => {
     said = (said + chunk.toString()).slice(-MAX_STDERR);
   });
-  // `ended` reports that the program is gone.
+  // An error of a closed pipe is ignored, because `ended` reports that the program is gone.
   child.stdin.on('error', () => {});
   const ended = new Promise<number | null>(resolve => {
     child.once('error', error => {

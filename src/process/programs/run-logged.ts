@@ -15,7 +15,7 @@ interface LoggedRun extends ProgramStart {
   table: ProcessTable;
   /** Mark for the environment of everything that the command starts. A later hub uses it to find these processes. */
   tag: string;
-  /** File that the command's output is appended to. */
+  /** File to which the command's output is appended. */
   logFile: string;
   limitMs: number;
   signal?: AbortSignal;

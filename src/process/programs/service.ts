@@ -152,13 +152,13 @@ export async function startService(start: ServiceStart): Promise<ServiceProcess>
   swept.catch(() => {});
 
   async function stop(): Promise<Leftover[]> {
-    // Taken while the parents are alive, so that children without a mark are found through them.
+    // The process table is read while the parents are alive, so that children without a mark are found through them.
     await tree.members();
     child.stdin.end();
     await Promise.race([ended, afterInputEnd()]);
     const killAt = performance.now() + TERM_MS;
     const survivors = await killTree(start.table, tree, () => killAt);
-    // A process outside the tree may hold these pipes open.
+    // A process that left the group may hold these pipes open.
     child.stdout.destroy();
     child.stderr.destroy();
     return survivors;

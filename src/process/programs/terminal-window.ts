@@ -77,7 +77,7 @@ export function findTerminal(
   );
 }
 
-/** Passed without a shell, so that each argument arrives unchanged. */
+/** Arguments with which a terminal program runs a command. No shell is used, so each argument arrives unchanged. */
 export const terminalArguments = (program: string, command: readonly string[]): string[] => [
   ...(BEFORE_COMMAND[basename(program)] ?? ['-e']),
   ...command,

@@ -35,7 +35,10 @@ const LINGER_MS = 2_000;
 const POLL_MS = 1_000;
 /** Maximum time from the opening of a room until the wrapper writes its `pid` file. */
 const TURN_START_MS = 60_000;
-/** The same after the hub that opened the room has died. Only a wrapper that already runs can still write the file. */
+/**
+ * Maximum time until the `pid` file appears, for a room whose hub has died. Only a wrapper that already runs can still
+ * write the file.
+ */
 const ORPHAN_START_MS = 10_000;
 const ROOM_TIMEOUT_MS = 20_000;
 /** Maximum number of connections of one room, so that one turn cannot use up all file descriptors. */
@@ -337,7 +340,7 @@ function linkOf(path: string): string | null {
   try {
     return readlinkSync(path);
   } catch {
-    return null; // the process has ended meanwhile
+    return null; // the process has ended by now
   }
 }
 

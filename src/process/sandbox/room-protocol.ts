@@ -24,7 +24,7 @@ export type ControlRequest = { id: number } & (
 
 export type ControlReply = { id: number } & ({ result: unknown } | { error: string });
 
-/** Far above the size of any valid message. */
+/** Maximum length of a message. Every valid message is far shorter. */
 const MAX_MESSAGE_BYTES = 1024 * 1024;
 
 /** Calls `onMessage` with each message. A line that is not JSON, or is too long, closes the connection. */

@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 
 /**
- * Higher than any honest program needs. The limit protects the hub from a program that starts processes without end.
+ * Maximum number of processes below one process. No honest program needs as many, and a program that starts processes
+ * without end must not stop the hub.
  */
 const MAX_PROCESSES = 1000;
 

@@ -51,7 +51,7 @@ export interface Swept {
   survivors: Leftover[];
 }
 
-/** After a turn has ended by itself: ends the processes that it left behind and returns them. */
+/** Called when a turn has ended by itself. Ends the processes that the turn left behind, and returns them. */
 export async function sweep(
   table: ProcessTable,
   tree: TurnTree,

@@ -90,6 +90,6 @@ function turnsIn(folder: string): string[] {
   try {
     return readdirSync(folder).filter(name => /^turn-\d+$/.test(name));
   } catch {
-    return []; // a run of another home, or no run
+    return []; // the process belongs to a run of another home, or to no run
   }
 }

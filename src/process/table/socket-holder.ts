@@ -39,7 +39,7 @@ export function isWritable({ pid, fd }: Held): boolean {
     const [, flags] = /^flags:\s*([0-7]+)$/m.exec(readFileSync(`/proc/${pid}/fdinfo/${fd}`, 'utf8')) ?? [];
     return flags !== undefined && (Number.parseInt(flags, 8) & 0o3) !== 0;
   } catch {
-    return false; // the descriptor was closed meanwhile
+    return false; // the descriptor was closed while it was read
   }
 }
 

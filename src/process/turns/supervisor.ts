@@ -47,7 +47,10 @@ export interface SupervisorOptions {
 }
 
 const WATCH_MS = 100;
-/** More than enough time for a new wrapper to write its pid, or for a wrapper with an exit record to end. */
+/**
+ * Time for a new wrapper to write its pid, or for a wrapper with an exit record to end. Both normally take
+ * milliseconds.
+ */
 const WRAPPER_TIMEOUT_MS = 2000;
 const POLL_MS = 10;
 
@@ -145,7 +148,10 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
     }
   }
 
-  /** For a turn whose folder was removed: only marks of processes show whether it was started. 0 means that it was. */
+  /**
+   * Finds out whether a turn was started although its folder was removed: only marks of processes show that. 0 means
+   * that it was started, null that it was not.
+   */
   async function pidWithoutFolder(turn: TurnKey): Promise<0 | null> {
     return (await table.snapshot()).tagged(turn).length > 0 ? 0 : null;
   }
@@ -171,7 +177,7 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
     while (table.alive(wrapper) && performance.now() < until) await delay(POLL_MS);
   }
 
-  /** Inside the sandbox a shell opens the descriptors that the wrapper opens otherwise. */
+  /** In a sandbox a shell opens these descriptors. Elsewhere the wrapper opens them. */
   const confined: Supervisor['confined'] = async turn => {
     const { prefix, env, files } = await sandboxes.confine(turn, turnFolder(runsDir, turn), 'processes');
     const opened = files.map(({ flags }, at) => `${FIRST_FD + at}${flags === 'r' ? '<' : '>>'}"$${at + 1}"`);

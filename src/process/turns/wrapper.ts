@@ -90,8 +90,8 @@ const lines = (agent: readonly string[]) => [
   'exit "$squad_status"',
 ];
 
-// In the foreground, so that the agent gets stdin and SIGINT unchanged. With `exec`, so that no shell builtin
-// replaces the program.
+// The agent runs in the foreground, so that it gets stdin and SIGINT unchanged. `exec` keeps a shell builtin from
+// replacing the program.
 const AGENT = ['( exec "$@" 2>&3 3>&- );', 'squad_status=$?;'];
 
 /**

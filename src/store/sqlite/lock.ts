@@ -29,8 +29,8 @@ export function takeLock(file: string): Lock | null {
   try {
     makeFile(path);
     handle = new BetterSqlite3(path, { timeout: 0 });
-    // Not `begin exclusive`: two processes that try at the same moment can block each other, and then neither gets the
-    // lock.
+    // `begin exclusive` is not used, because two processes that try at the same moment can block each other, and then
+    // neither gets the lock.
     handle.exec('begin immediate');
     const held = handle;
     return { release: () => void held.close() };

@@ -19,7 +19,7 @@ import { makeFile } from './lock.ts';
 import { preparedOnce } from './prepared.ts';
 import { ReportThread, ThreadDriver } from './report-thread.ts';
 
-/** Runs for every event, so the statement bypasses Kysely and is prepared once. */
+/** Appends events. Called for every event, so the statement bypasses Kysely and is prepared once. */
 function appender(handle: BetterSqlite3.Database): (events: NewEventRow[]) => number[] {
   let insert: BetterSqlite3.Statement<NewEventRow> | undefined;
   return events => {
@@ -115,8 +115,8 @@ const BUSY_TIMEOUT_MS = 5;
 const WAL_KEPT_BYTES = 16 * 1024 * 1024;
 
 /**
- * Above this number of runs, reports are read in a thread. Below it they take milliseconds, and starting the thread
- * takes longer.
+ * Number of runs from which reports are read in a thread. With fewer runs a report takes milliseconds, and starting the
+ * thread takes longer.
  */
 const MAX_INLINE_RUNS = 5_000;
 

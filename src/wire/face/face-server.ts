@@ -55,7 +55,7 @@ export function audienceOf(server: FaceServer): Audience {
   };
 }
 
-/** Sends to every audience that is connected at that moment. */
+/** Notifies every audience that is connected at that moment. */
 export function everyone(present: () => Iterable<Audience>): Audience {
   const all = (tell: (audience: Audience) => void) => {
     for (const audience of present()) tell(audience);

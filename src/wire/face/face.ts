@@ -64,7 +64,7 @@ export interface ToolDef {
   inputSchema: JsonObjectSchema;
   outputSchema?: JsonObjectSchema;
   annotations?: ToolAnnotations;
-  /** Only clients of revision 2025-11-25 get this field. */
+  /** Support for MCP tasks. Only clients of revision 2025-11-25 get this field. */
   execution?: { taskSupport: 'optional' };
 }
 

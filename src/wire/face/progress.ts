@@ -35,5 +35,5 @@ export function risingProgress(): (value?: number, total?: number) => { progress
   };
 }
 
-/** Ignored: the client disconnected or cancelled, which the signal of the call reports. */
+/** An error here means that the client disconnected or cancelled. The signal of the call reports that. */
 function ignoreGonePeer(): void {}

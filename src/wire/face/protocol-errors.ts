@@ -28,7 +28,10 @@ export function asProtocolError(thrown: unknown): ProtocolError {
   return new ProtocolError(code, error.message, shape);
 }
 
-/** The same for a tool call: `data` gets the name of the tool, unless another server sent data that is not an object. */
+/**
+ * Error of a tool call. Its `data` contains the name of the tool, unless another server sent data that is not an
+ * object.
+ */
 export function toolCallError(thrown: unknown, tool: string): ProtocolError {
   const { code, message, data = {} } = asProtocolError(thrown);
   return new ProtocolError(code, message, isObject(data) ? { ...data, tool_name: tool } : data);
@@ -36,7 +39,7 @@ export function toolCallError(thrown: unknown, tool: string): ProtocolError {
 
 function foreignError(thrown: unknown): { code: number; message: string; data?: unknown } | null {
   if (thrown instanceof UpstreamFault) return thrown.error;
-  // The code of an AbortError is a number, but not one of JSON-RPC.
+  // An AbortError has a number as its code, but it is no JSON-RPC code.
   if (typeof thrown !== 'object' || thrown === null || thrown instanceof DOMException) return null;
   const { code, message, data } = thrown as { code?: unknown; message?: unknown; data?: unknown };
   return Number.isSafeInteger(code) && typeof message === 'string'

@@ -116,7 +116,7 @@ export class HttpAnswer {
     this.#res.end();
   }
 
-  /** Discards everything that is sent to this call from now on. */
+  /** Discards everything that is sent to this call later. */
   leave(): void {
     this.isOver = true;
     clearTimeout(this.#timer);

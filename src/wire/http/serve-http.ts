@@ -160,7 +160,7 @@ export interface HttpOptions {
 
 /** The audience is all clients. A legacy client gets notifications only while its listening stream is open. */
 export interface HttpHandler extends Audience {
-  /** Serves one path of a node:http server. Checks neither token, Host nor Origin: put guards in front. */
+  /** Serves one path of a node:http server. The server has to check token, Host and Origin before. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
   /** Number of unanswered requests; streams that only listen do not count. */
   inFlight(): number;
@@ -264,7 +264,7 @@ export function createHttpHandler(options: HttpOptions): HttpHandler {
     handle: async (req, res) => {
       if (closed) return refuse(res, { status: 503, code: -32000, message: STOPPING });
       if (!METHODS.includes(req.method ?? '')) return refuse(res, WRONG_METHOD);
-      // Read before the body arrives: if the access ends during the upload, the request ends with it.
+      // The access is looked up before the body arrives: if it ends during the upload, the request ends with it.
       await serve(req, res, accesses.of(options.owner?.(req) ?? ''));
     },
     inFlight: () => unanswered.size,
@@ -282,7 +282,7 @@ export function createHttpHandler(options: HttpOptions): HttpHandler {
   };
 }
 
-/** Loaded on first use: it needs Node's `fetch` and HTTP/2, and many hubs never have an HTTP client. */
+/** The adapter is loaded on first use: it needs Node's `fetch` and HTTP/2, and many hubs never have an HTTP client. */
 const loadAdapter = once(() => import('@modelcontextprotocol/node'));
 
 /** Calls `make` at the first use and keeps its value. */

@@ -186,7 +186,8 @@ export class HttpChannel implements Channel {
         // Events of a subscription do not count as answers.
         excess: message.method === 'subscriptions/listen' ? tooLarge : answerTooLarge,
       });
-      // A legacy server may end a stream with event ids early. The client then asks for the rest.
+      // A legacy server may end a stream early, if its events have ids. The client then asks for the events that are
+      // missing.
       if (isDone() || position.lastEventId === null || isModern(message)) return;
       await new Promise(resolve => setTimeout(resolve, position.retryMs ?? RESUME_MS));
       if (isDone() || signal.aborted) return;

@@ -215,7 +215,10 @@ const OURS =
   /^(host|content-(length|type|encoding)|transfer-encoding|connection|upgrade|te|accept|accept-encoding|expect|last-event-id|mcp-.*)$/i;
 /** Higher than the limit of calls in flight, so that a stream of changes never waits for a call. */
 const MAX_CONNECTIONS = 64;
-/** Shorter than the idle timeout of most servers: a request sent on a connection that has just closed would be lost. */
+/**
+ * Idle time after which a connection is closed. Shorter than that of most servers: a request on a connection that the
+ * server has just closed would be lost.
+ */
 const IDLE_MS = 4000;
 
 /** Connections, headers and session for one server over HTTP. */

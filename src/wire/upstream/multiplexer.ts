@@ -286,7 +286,7 @@ export class Multiplexer {
   #takeNotification(method: string, params: Json): void {
     if (method === 'notifications/progress') this.#takeProgress(params);
     else if (method === 'notifications/cancelled') this.#takeCancel(params.requestId);
-    // This notification only confirms that the stream is open.
+    // The notification `acknowledged` only confirms that the stream is open.
     else if (method !== 'notifications/subscriptions/acknowledged')
       this.#events.onNotification(method, params);
   }

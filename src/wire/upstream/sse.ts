@@ -50,8 +50,8 @@ export class SseParser {
   push(chunk: Buffer): void {
     if (chunk.length === 0) return;
     let from = this.#afterCr && chunk[0] === LF ? 1 : 0;
-    // Positions of the next CR and LF. Each is searched again only after it was passed. Otherwise a chunk full of one
-    // would be searched for the other every time.
+    // Positions of the next LF and the next CR. Each position is searched again only after it was passed. Otherwise a
+    // chunk with only LFs would be searched for a CR at every line.
     let lf = chunk.indexOf(LF, from);
     let cr = chunk.indexOf(CR, from);
     while (lf >= 0 || cr >= 0) {

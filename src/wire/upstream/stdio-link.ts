@@ -87,7 +87,7 @@ function readLines({ stdout, mux, events, maxFrameBytes }: LineChannelOptions): 
     },
   );
 
-  /** Only the request with the oversized answer fails, because others share the link. */
+  /** Handles an answer that is too long. Only its request fails, because other requests share the link. */
   function dropLine(edges: LineEdges): void {
     const id = answeredId(edges);
     if (typeof id !== 'number') giveUp(maxFrameBytes);

@@ -21,10 +21,10 @@ import {
 } from './compare.ts';
 import { branchChanges, branchDiff, writeDiff } from './diff.ts';
 
-/** New files up to this size are read to count their lines, until this many bytes were read in total. */
+/** Limits for counting lines of new files: the size of one file, and the total size of the files that are read. */
 const MAX_COUNTED_BYTES = 1024 * 1024;
 const MAX_COUNTED = 64 * MAX_COUNTED_BYTES;
-/** Larger files cannot have comments on their lines. */
+/** Maximum size of a file with comments on its lines. */
 const MAX_COMMENTED_BYTES = 64 * MAX_COUNTED_BYTES;
 
 /** Finds changes since the snapshot in the whole repository. */
@@ -94,7 +94,7 @@ async function countLines(
     notes.push(
       `${tooLarge} of the new files could not be read to count their lines: too large, or too many in all`,
     );
-  // Null instead of a partial sum, which would look like the whole.
+  // The sum is null if a part is unknown, because a partial sum would look like the whole.
   if (wereDirty > 0 || tooLarge > 0) return null;
   const lines = counted.filter(each => each !== null && each !== 'too large');
   const insertions = lines.reduce((sum, each) => sum + each.insertions, 0);
@@ -122,7 +122,7 @@ async function linesOfNew(
 
 /** Limit of files in a snapshot, because the snapshot is read and written with each run. */
 const MAX_DIRTY = 50_000;
-/** Reading this much before the start of an agent takes a few milliseconds. */
+/** Limits for hashing files before an agent starts. Reading this much takes a few milliseconds. */
 const HASH_BUDGET = { files: 50, bytes: 1024 * 1024 };
 
 /**

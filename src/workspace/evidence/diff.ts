@@ -49,7 +49,7 @@ export function addedLines(content: Uint8Array): { lines: number; body: Uint8Arr
 const prefixed = (side: string, name: string): string =>
   name.startsWith('"') ? `"${side}/${name.slice(1)}` : `${side}/${name}`;
 
-/** Well below the limit of any system for arguments. */
+/** Maximum length of all arguments of a command. Every system allows more. */
 const MAX_ARGUMENT_BYTES = 64 * 1024;
 
 const WERE_DIRTY = `# The files below had uncommitted changes before the run. Their content at that time was not kept: the diff is
@@ -184,7 +184,10 @@ export async function branchDiff(git: Git, from: string, to: string, maxBytes: n
   return { text: (await isReviewed(git, from, to)) ? withoutItsPart(text) : text, isTruncated };
 }
 
-/** No line inside a file's part of a patch begins with `d`, so `diff --git` starts the next part. */
+/**
+ * Removes the part of the feedback file from a patch. Each part begins with `diff --git`, because no other line of a
+ * patch begins with `d`.
+ */
 const withoutItsPart = (patch: string): string =>
   patch
     .split(/^(?=diff --git )/m)

@@ -6,9 +6,9 @@ import { nullIfMissing } from '../../base/missing-file.ts';
 import { SquadError } from '../../schema/error.ts';
 import { createFile } from './text-file.ts';
 
-/** Far longer than any holder needs: work under a lock takes milliseconds. */
+/** Timeout for a lock. Work under a lock takes milliseconds. */
 const LOCK_TIMEOUT_MS = 15_000;
-/** After DEAD_MS the lock of a dead process counts as abandoned, after STUCK_MS the lock of any process. */
+/** Time after which a lock counts as abandoned: DEAD_MS if its process is dead, STUCK_MS in any case. */
 const DEAD_MS = 1_000;
 const STUCK_MS = 5_000;
 const TRY_EVERY_MS = 10;

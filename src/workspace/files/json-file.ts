@@ -248,7 +248,7 @@ function keyProblems(node: Node): JsonProblem[] {
         offset: key.offset,
         message: `the key "${String(key.value)}" is repeated`,
       });
-    // This key has a special meaning in JavaScript, and some readers skip it.
+    // The key `__proto__` has a special meaning in JavaScript, and some readers skip it.
     if (key?.value === '__proto__')
       problems.push({ offset: key.offset, message: 'the key "__proto__" is not allowed' });
     if (key) seen.add(key.value);

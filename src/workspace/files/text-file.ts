@@ -76,7 +76,7 @@ export function readBounded(path: string): Buffer | 'missing' | 'unfit' {
   }
 }
 
-/** Reads what was appended to such a file, up to a limit. Null if there is no such file. */
+/** Reads text that was appended to a file, up to a limit. Null if there is no such file. */
 export async function readFrom(path: string, offset: number): Promise<string | null> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => null);
   if (!file) return null;
@@ -153,7 +153,7 @@ export async function replaceFile(
   }
 }
 
-/** Writes one of Squad's own notes, which can be created again. */
+/** Writes a note of Squad that can be created again after a loss. */
 export const writePlainFile = (path: string, bytes: Buffer): Promise<void> =>
   replaceFile(path, bytes, { mode: 0o644, sync: false });
 

@@ -100,7 +100,7 @@ export function watchFolder(folder: string, onChange: (changed: Changed) => void
 
 interface NameWatchOptions {
   folder: string;
-  /** Only changes of this file name, and of the folder itself, are reported. */
+  /** Name of the file in the folder. Only changes of this file and of the folder itself are reported. */
   name: string;
   onChange(): void;
   /** Called once if the folder cannot be watched. */

@@ -31,7 +31,7 @@ type Issue = z.core.$ZodIssue;
 type Json = Record<string, unknown>;
 
 export type ParsedMcpConfig =
-  /** These problems are only those of disabled servers. */
+  /** A valid configuration. `problems` are those of servers that are disabled because of them. */
   | { config: McpConfig; tree: Node; problems: JsonProblem[] }
   | { config: null; tree: null; problems: JsonProblem[] };
 
@@ -147,7 +147,7 @@ export interface CheckedConfig {
   ofRoles: RoleFinding[];
 }
 
-/** Enough for thousands of servers, roles and rules. */
+/** Maximum size of the file. Thousands of servers, roles and rules fit into it. */
 const MAX_CONFIG_BYTES = 256 * 1024;
 
 /** Reads a workspace's configuration. Does not follow a link that leads out of the workspace. */

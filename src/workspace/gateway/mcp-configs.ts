@@ -217,7 +217,7 @@ export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs 
 
   async function update(entry: Entry): Promise<void> {
     const before = entry.inForce;
-    // Renewed before the file is read, so that later changes are noticed.
+    // The watches are renewed before the file is read, so that later changes are noticed.
     if (entry.isWatched) await Promise.all(entry.watches.map(watch => watch.renew()));
     const { text, ...inForce } = await judged(entry);
     if (!entry.isWatched) for (const watch of entry.watches) watch.close();

@@ -45,7 +45,7 @@ export const sameContent = (one: TreeEntry | null, other: TreeEntry | null): boo
 /** Entry of a commit at a path. Null if there is none. A folder has mode 040000. */
 export async function entryAt(git: Git, commit: string, path: string): Promise<TreeEntry | null> {
   const args = ['ls-tree', '-z', '--full-tree', commit, '--', path];
-  // `100644 blob 1234…\tpath`
+  // Format: `100644 blob 1234…\tpath`
   const [, mode, oid] = /^(\d+) \w+ (\w+)\t/.exec(String(await git.run(args, { env: COMMITTER }))) ?? [];
   return mode && oid ? { mode, oid } : null;
 }

@@ -80,7 +80,7 @@ const OPERATIONS: readonly [file: string, name: string][] = [
 
 /** Folder next to a work tree, for everything that belongs to the Git folder of its sandboxed agents. */
 export const agentGitOf = (root: string): string => join(dirname(root), `${AGENT_GIT}${basename(root)}`);
-/** Inverse of `agentGitOf`: the work tree of such a folder. */
+/** Inverse of `agentGitOf`: the work tree to which the folder belongs. */
 export const agentTreeOf = (folder: string): string =>
   join(dirname(folder), basename(folder).slice(AGENT_GIT.length));
 export const isAgentGit = (name: string): boolean => name.startsWith(AGENT_GIT);

@@ -35,7 +35,7 @@ export interface HiddenFiles {
   links: string[];
 }
 
-/** Long, because git reads again all files that were replaced. */
+/** Timeout for refreshing an index. Git reads all files again that were replaced, which can take long. */
 const REFRESH_TIMEOUT_MS = 120_000;
 const LIST_TIMEOUT_MS = 300_000;
 const MAX_LIST_BYTES = 400 * 1024 * 1024;
@@ -195,8 +195,8 @@ const MAX_KEPT_ENTRIES = 1_000;
 const unusual = new Map<string, { stamp: string; entries: readonly IndexEntry[] }>();
 
 /**
- * Two changes within one tick of the file system's clock have the same time, so a change right after the first could
- * go unnoticed.
+ * Age from which the time of a file proves that the file has not changed. Two changes within one tick of the file
+ * system's clock have the same time.
  */
 const SETTLED_AFTER_MS = 100;
 
@@ -285,7 +285,7 @@ export async function readIndex(path: string): Promise<IndexFile | null> {
   }
 }
 
-/** `H 100644 1234… 0\tpath` */
+/** Format: `H 100644 1234… 0\tpath` */
 const parseEntries = (output: Buffer): IndexEntry[] =>
   splitPaths(output).map(line => ({
     tag: line[0]!,

@@ -123,7 +123,7 @@ export function gitIn(
     await trusted;
     const place = await privateGit(folder, config => readSettings(config, env));
     if (place === null) throw new GitError('the configuration of the repository cannot be read');
-    // Git would create this folder itself, but not through Squad's link.
+    // Git would create this folder itself, but cannot do so through Squad's link.
     if (args[0] === 'worktree' && args[1] === 'add')
       await mkdir(join(commonDir, 'worktrees')).catch(() => {});
     const end = await execute(root, environment(folder, place, env), args, how);

@@ -20,7 +20,7 @@ import type { TreeChange } from '../git/commits.ts';
 import type { Git } from '../git/git.ts';
 import { withScratchIndex } from '../git/git-index.ts';
 
-/** After this many files the hub handles other requests. */
+/** Number of files after which the hub handles other requests. */
 const FILES_PER_TURN = 32;
 const MAX_COPIES = 100;
 

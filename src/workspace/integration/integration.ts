@@ -31,7 +31,7 @@ interface Onto {
   branch: string;
 }
 
-/** Long enough for a big merge. */
+/** Timeout for a merge, even of big branches. */
 const MERGE_TIMEOUT_MS = 120_000;
 const MAX_MESSAGES = 20;
 const MAX_MESSAGE_LENGTH = 300;

@@ -177,7 +177,8 @@ async function follow(
   await before.unhide(paths);
   const hidden = await after.unhide(paths);
 
-  // Read before git reads the files. If the stats are the same afterwards, they describe what git has read.
+  // The files are inspected before git reads them. If they have the same stats afterwards, the stats describe the files
+  // that git has read.
   const seen = await statsOf(root, files);
   const [unlikeOld, unlikeNew] = [await before.changedPaths(), await after.changedPaths()];
   const goes = new Map<string, BigIntStats>();

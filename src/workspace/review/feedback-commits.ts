@@ -10,7 +10,10 @@ interface FeedbackCommits {
   isOurs: boolean;
 }
 
-/** Finds the commits in which Squad wrote or removed feedback, among those that these `git log` arguments select. */
+/**
+ * Finds the commits in which Squad wrote or removed feedback. `chosen` are arguments of `git log` that select the
+ * commits.
+ */
 export async function feedbackCommits(git: Git, chosen: string[]): Promise<FeedbackCommits> {
   const format = [
     ...['-z', '--format=%x1e%h', '--name-only'],

@@ -85,7 +85,7 @@ function outside(file: string, root: string): SquadError {
   });
 }
 
-/** Project context for an agent, from the configured files or from those that a role or a call names. */
+/** Project context for an agent: from the files in the configuration, or from files that a role or a call names. */
 export async function contextOf(
   root: string,
   { context }: Pick<Config, 'context'>,

@@ -176,7 +176,7 @@ function realOf(path: string): string {
   try {
     return realpathSync(path);
   } catch {
-    return path; // missing
+    return path; // the path does not exist
   }
 }
 

@@ -186,7 +186,7 @@ function newSession(
   const set = (option: string, value: string) => ['set-option', ...at, option, value];
   const setWindow = (option: string, value: string) => ['set-option', '-w', ...at, option, value];
   return [
-    // Passed as several words, so that tmux does not use a shell.
+    // The command is passed as several words, so that tmux does not use a shell.
     ['new-session', '-d', '-s', name, 'tail', '-f', '/dev/null'],
     set(MARK, mark),
     set('history-limit', HISTORY_LINES),

@@ -87,7 +87,7 @@ function faultText({ code, message }: Omit<YamlFault, 'offset'>): string {
     : `this is not YAML: ${firstLine(message)}`;
 }
 
-/** `keyOffset` is where the key of this value begins. */
+/** `keyOffset` is the offset at which the key of this value begins. */
 function markOf(node: Node | null, keyOffset: number | undefined, at: (offset?: number) => Place): Mark {
   const below = new Map<string, Mark>();
   if (isMap(node)) {

@@ -161,7 +161,7 @@ const isLocal = (host: string): boolean => /^(localhost|.*\.localhost|127(\.\d+)
 const isVariableName = (text: string): boolean =>
   /^[A-Za-z_]\w*$/.test(text) && !(text.length >= 20 && /[a-z]/.test(text) && /\d/.test(text));
 
-/** Merges parameters: those of the model override those of `defaults`, key by key. */
+/** Merges parameters. Parameters of the model override the same parameters of `defaults`. */
 function generationOf(
   { model, path }: ListedModel,
   defaults: SubagentDefaults,

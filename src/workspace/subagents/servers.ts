@@ -130,7 +130,10 @@ function timeoutOf(given: SubagentServer, name: string, findings: FileContext['f
   return used;
 }
 
-/** Only a warning, because the program may exist on the machine where the file is used. */
+/**
+ * Warns about a server whose program is missing here. It is no error, because the program may exist on the machine
+ * where the file is used.
+ */
 function warnOfMissingProgram(name: string, server: Server, { env, folder, findings }: FileContext): void {
   if (!('command' in server) || env.PATH === undefined) return;
   const isKnown = namesIn(server.command).every(variable => env[variable]);

@@ -224,7 +224,8 @@ function codeModeOf(
     findings.warn(path, 'code mode is on, but there are no servers: programs will have no tools', {
       suggestion: 'Name servers under "mcpServers", or turn code mode off.',
     });
-  // In the file a tool has the name that its server gave it, without the server, so every server is tried.
+  // The names under which agents know a tool of the file. The file gives only the server's own name of the tool, so
+  // every server is tried.
   const exposedNames = (tool: string) => [
     tool,
     ...Object.keys(servers?.servers ?? {}).map(server => exposedName(server, tool)),
@@ -248,7 +249,7 @@ function timeoutOf({ timeout }: SubagentDefaults, findings: Findings): number | 
 }
 
 const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const;
-/** Longest delay of a timer. */
+/** Longest delay of a Node timer. */
 const MAX_DURATION_MS = 2 ** 31 - 1;
 
 /**

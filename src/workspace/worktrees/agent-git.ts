@@ -36,7 +36,7 @@ const AgentGitState = z.object({
 export type AgentGitState = z.infer<typeof AgentGitState>;
 
 export interface AgentRefs {
-  /** Full name of a ref, or a commit. Null if HEAD is neither. */
+  /** Full name of the ref that HEAD names, or the commit. Null if HEAD names neither. */
   head: string | null;
   refs: Map<string, string>;
 }
@@ -155,7 +155,7 @@ export class AgentGit {
   #own = <T>(gitDir: string, act: (own: HostileFolder) => T): T | null =>
     HostileFolder.use(this.git, git => git.below(`worktrees/${basename(gitDir)}`, act));
 
-  /** Commits that the logs name, newest last: only those of stashes, or all. */
+  /** Commits that the logs name, newest last: all commits, or only those of stashes. */
   logged({ gitDir }: AgentGitState, of: 'stashes' | 'all'): string[] {
     const texts: string[] = [];
     const read = (folder: HostileFolder, name: string) =>

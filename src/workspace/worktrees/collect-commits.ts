@@ -64,7 +64,7 @@ const MAX_LISTED_BYTES = 400 * 1024 ** 2;
  */
 const MAX_LOOSE = 100;
 const MAX_LOOSE_BYTES = 8 * 1024 ** 2;
-/** Attempts. A collection can fail because the agent's git repacks its objects at the same time. */
+/** Maximum number of attempts. A collection can fail because the agent's git repacks its objects at the same time. */
 const MAX_TRIES = 3;
 const NO_OBJECTS = '0'.repeat(40);
 
@@ -260,7 +260,7 @@ class Collection {
       return null;
     });
     if (!found) return null;
-    // `H 100644 1234… 0\tpath`
+    // Format: `H 100644 1234… 0\tpath`
     const entries = splitPaths(found[1]).map(line => ({
       line: line.slice(2),
       isSkipped: line[0] === 'S' || line[0] === 's',
@@ -557,7 +557,7 @@ class Objects {
       for (const end of ['.pack', '.idx']) await rename(`${from}${end}`, `${file}${end}`);
       pack = { file: `${file}.pack`, objects: await countOf(`${file}.pack`) };
     }
-    // This command no longer sees the agent's own objects.
+    // From here on git sees only the objects of the pack, not the agent's own objects.
     const promised = isPartial ? ['--exclude-promisor-objects'] : [];
     const connected = ['rev-list', '--objects', '--quiet', ...promised, '--stdin', '--not', '--all'];
     await this.#git.run(connected, { ...ON_HOSTILE, env, input: Buffer.from(lines(wanted)) });

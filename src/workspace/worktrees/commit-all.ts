@@ -16,10 +16,10 @@ import { copiedPaths } from './worktree-place.ts';
 
 /** Git gives up on a file that an agent is just writing, so staging is retried. */
 const MAX_TRIES = 4;
-/** Long enough for many or large files. */
+/** Timeout for staging, even of many or large files. */
 const STAGE_TIMEOUT_MS = 180_000;
 const DAY_SECONDS = 86_400;
-/** Larger new files are probably not meant to be committed, and most Git hosts refuse them. */
+/** Maximum size of a new file. Larger files are probably not meant to be committed, and most Git hosts refuse them. */
 const MAX_NEW_BYTES = 100 * 1024 * 1024;
 const MAX_NAMED = 5;
 
@@ -83,7 +83,7 @@ async function commitAll(
   const checked = status.then(() => refuseFiltered(branch, index, files));
   await Promise.allSettled([found, files, made, checked]);
   if (!(await status).isCheckedOut) throw await notOnBranch(branch);
-  // On a newer tip, this index would revert files that it keeps out of the folder.
+  // If the agent has changed its index meanwhile, this index is outdated: on a newer tip it would revert files.
   if (!before && !isSameIndex(await readIndex(indexOf(git)), copied)) return 'again';
   await found;
   await checked;
@@ -176,8 +176,8 @@ async function commitStaged(
     await index.set(copied.map(({ path, was }) => [path, was] as const));
     await refuseNewSubmodules(branch, index, changes);
   }
-  // Before git writes an index, it reads all files that are not older than the index. A time in the future avoids
-  // that for this temporary index.
+  // Git reads all files that are not older than the index before it writes the index. This temporary index gets a time
+  // in the future, so git reads none.
   const later = Date.now() / 1000 + DAY_SECONDS;
   await utimes(index.file, later, later);
   const tree = await index.writeTree();

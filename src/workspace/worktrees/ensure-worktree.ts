@@ -54,7 +54,7 @@ async function writeConfig(git: Git, file: string, config: Buffer): Promise<void
     await git.run(['config', '--file', file, '--unset-all', key], { codes: [5] });
 }
 
-/** Long enough for a big repository on a slow disk. */
+/** Timeout for a check-out, even of a big repository on a slow disk. */
 const CHECKOUT_TIMEOUT_MS = 600_000;
 
 /** Creates folder and branch, in one command if nothing is in the way. Returns the git folder. */
@@ -143,7 +143,7 @@ const EMPTY = Buffer.alloc(0);
 export interface WorktreeTools {
   env: Environment;
   table: ProcessTable;
-  /** The keys are the git folder that all work trees of a repository share, and the path of each work tree. */
+  /** Queue by repository (the git folder that its work trees share) and by path of a work tree. */
   queue: KeyedQueue<string>;
 }
 

@@ -115,7 +115,7 @@ const noCommits = (root: string): SquadError =>
     },
   );
 
-/** Long enough for a big repository whose files are not in the system's cache. */
+/** Timeout for the status of a repository, even of a big one whose files are not in the system's cache. */
 const STATUS_TIMEOUT_MS = 60_000;
 
 /** Plans the work tree for a run. Changes nothing. */

@@ -152,7 +152,7 @@ export class RunBranch {
   /** Undoes a move if the branch is still at the commit that `apply` moved it to. Later changes of the file stay. */
   async undo(move: BranchMove, { path, lockTimeoutMs }: MoveOptions): Promise<void> {
     const { tip, isCheckedOut } = await this.status();
-    // A move that was interrupted between index and branch left the branch at `from`, with the new index.
+    // If the move was interrupted after the index was replaced, the branch is still at `from`.
     const back = tip === move.to ? reversed(move) : null;
     if (!isCheckedOut) return back ? this.#moveRef(back) : undefined;
     if (!back && tip !== move.from) return;

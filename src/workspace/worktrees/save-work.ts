@@ -161,7 +161,7 @@ async function addFiles(index: GitIndex, entries: readonly StatusEntry[]): Promi
   const how = ['--add', '--remove', '--replace', '--ignore-skip-worktree-entries', '-z', '--stdin'];
   const list = joinPaths(entries.map(({ path }) => path));
   await index.run(['update-index', ...how], list, SAVE_TIMEOUT_MS);
-  // Git silently skips some names: those that mean its own folder on another system.
+  // Git silently skips names that mean its own folder on another system.
   const [names, changed] = [await index.paths(), await index.changedPaths()];
   const isLeftOut = await eachOf(entries, async ({ path }) => {
     if (changed.has(path)) return true;
@@ -194,7 +194,7 @@ export const saveUnreferencedCommits = async (
   gitDir: string,
 ): Promise<string | null> => saveCommits(git, path, await mentionedIn(gitDir));
 
-/** Saves those of the commits under a ref that no other ref contains. Null if there are none. */
+/** Saves commits under a ref if no other ref contains them. Null if there are none. */
 export async function saveCommits(git: Git, path: string, oids: string[]): Promise<string | null> {
   const commits = await existingCommits(git, oids);
   if (commits.length === 0) return null;

@@ -15,7 +15,7 @@ import { readStatus } from '../git/git-status.ts';
 import { copiedFile } from './worktree-place.ts';
 
 interface CopyOptions {
-  /** Paths relative to both folders. */
+  /** Paths to copy, relative to `source` and to `target`. */
   paths: readonly string[];
   source: string;
   target: string;

@@ -9,7 +9,7 @@ import { AnswerPart, CallPart } from './call-part.tsx';
 import type { ConversationEntry, Made, MoreCalls as More, TalkPart } from './conversation-entries.ts';
 import { LongText } from './long-text.tsx';
 
-/** Lists with more entries are folded. */
+/** Maximum number of entries of a list that is not folded. */
 const FEW = 20;
 
 /** Calls made by a program, below the call that ran it. */

@@ -52,7 +52,7 @@ export function rowOf(file: DiffFile, name: string): number {
   return -1;
 }
 
-/** Returns the part of each hunk that is within these rows. */
+/** Returns the lines of each hunk that are within these rows. */
 export function partsOf(
   { hunks }: DiffFile,
   shown: { from: number; until: number },

@@ -195,7 +195,7 @@ function Row(given: RowProps) {
 
 interface LineProps extends RowProps {
   role: 'row' | 'cell';
-  /** Line number of one side, for the split view. Null if both numbers are shown. */
+  /** Line number of the side that is shown, for the split view. Null if both numbers are shown. */
   number: number | null;
   isPlain: boolean;
 }

@@ -37,7 +37,7 @@ export interface Paint {
   isChanged: boolean;
 }
 
-/** Above these limits lines stay plain, because painting would take too long. */
+/** Limits above which lines stay plain, because painting would take too long. */
 const MAX_LINES = 3_000;
 const MAX_LINE_LENGTH = 1_000;
 

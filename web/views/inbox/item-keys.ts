@@ -1,7 +1,7 @@
 import type { RefObject } from 'preact';
 import type { Binding } from '../../keys.ts';
 
-/** Keys act on the focused item. */
+/** Keys of the inbox. They act on the focused item. */
 export function itemKeys(list: RefObject<HTMLElement | null>): Binding[] {
   const all = () => [...(list.current?.querySelectorAll<HTMLElement>('[data-item]') ?? [])];
   const place = () => all().findIndex(one => one.contains(document.activeElement));

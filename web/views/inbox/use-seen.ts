@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 export interface Seen {
   /** The element whose edges (`[data-edge]`) have to be visible once. */
   ref: RefObject<HTMLDivElement | null>;
-  /** Whether the details were visible. Null if not measured yet. */
+  /** True if the details were visible. Null if that was not measured yet. */
   isSeen: boolean | null;
   /** Scrolls to the part of the details that was not visible yet. */
   show(): void;

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { visibleText } from '../../../src/base/text.ts';
 import { call } from '../../state/api.ts';
 
-/** Short enough for the output to look live. Each read is cheap, because the output is short. */
+/** Interval of reads. It is short, so that the output looks live. A read is cheap, because the output is short. */
 const READ_EVERY_MS = 500;
 
 /** Shows the end of the running check's output and updates it. */

@@ -8,7 +8,7 @@ export interface MergeStep {
   effect: string;
   /** Why the plan cannot be merged. Null if it can. */
   why: string | null;
-  /** Description of the check if it is the next step, otherwise null. */
+  /** Description of the check, if running it is the next step. Null otherwise. */
   check: string | null;
 }
 

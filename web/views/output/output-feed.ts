@@ -195,7 +195,7 @@ export class OutputFeed {
   #inTurn(work: () => Promise<void>): Promise<void> {
     this.#last = this.#last.then(() => (this.#isStopped ? undefined : work()));
     const mine = this.#last;
-    // The caller gets the error; the next request runs in any case.
+    // The caller gets the error. The next request is sent all the same.
     this.#last = mine.catch(() => {});
     return mine;
   }

@@ -58,7 +58,9 @@ export class ScrollPlace {
     this.#top = box.scrollTop;
   }
 
-  /** How the reader scrolled: up from the end, to the end, or otherwise. Null if the reader did not scroll. */
+  /**
+   * How the reader scrolled: up from the end, down to the end, or in another way. Null if the reader did not scroll.
+   */
   readerMove(): 'left-end' | 'reached-end' | 'elsewhere' | null {
     const by = this.#box.scrollTop - this.#top;
     if (Math.abs(by) <= ROUNDING) return null;

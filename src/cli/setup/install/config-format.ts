@@ -34,7 +34,7 @@ export const leaves = (entry: Entry): [keys: string[], value: EntryValue][] =>
 
 export interface Edit {
   at: number;
-  /** Number of characters to remove. */
+  /** Number of characters of the old text to remove. */
   cut?: number;
   text?: string;
 }

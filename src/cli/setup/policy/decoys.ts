@@ -19,7 +19,7 @@ import { socketPath } from '../../../link/home.ts';
 
 /** Folders for probes. They contain only decoys and nothing of the user. */
 export interface DecoyPlace {
-  /** Folder of the process that probes attack. */
+  /** Working folder of the process that the probes attack. */
   folder: string;
   /** HOME of the agents. */
   home: string;
@@ -72,7 +72,7 @@ function runtimeFolder(): string {
       accessSync(folder ?? '', constants.W_OK);
       return true;
     } catch {
-      return false; // missing, or not writable for the user
+      return false; // the folder is missing, or not writable for the user
     }
   };
   return [process.env.XDG_RUNTIME_DIR, '/run'].find(isWritable) ?? '/tmp';

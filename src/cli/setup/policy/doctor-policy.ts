@@ -33,7 +33,7 @@ export async function doctorPolicyCommand(context: CliContext): Promise<number> 
   });
   const home = homeFolder(process.env);
   ownFolder(home);
-  // Inside the home, like the user's secrets.
+  // The folder of the decoys is inside the home, like the user's secrets.
   const folder = mkdtempSync(join(home, 'doctor-'));
   const ended = new AbortController();
   let isInterrupted = false;

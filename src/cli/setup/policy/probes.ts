@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { shellWord } from '../../../schema/shell-word.ts';
 import { type Decoys, HOME_SECRETS, SESSION_SOCKETS, textOf } from './decoys.ts';
 
-/** Promises of a sandbox, by rule. */
+/** Rules of a sandbox, each with the promise that a report shows. */
 export const SANDBOX_RULES = {
   reads: 'reads only its folder, its own home, programs and its login',
   writes: 'writes only to its folder and its own home',
@@ -478,7 +478,7 @@ const GIT: Probe[] = [
     'git config --get-all remote.decoy.url; cat "$REPO/.git/config"',
     readSecret('remote-password'),
   ),
-  // These two probes come last, because they break the work tree if they succeed.
+  // The next two probes are the last, because they break the work tree if they succeed.
   probe(
     'git',
     'git-common-folder',

@@ -10,7 +10,7 @@ type Holder = PolicyRule['heldBy'];
 export interface RuleReport {
   rule: SandboxRule;
   means: string;
-  /** `advisory` means that nothing enforces the rule. Null if nothing was measured. */
+  /** Part that enforced the rule. `advisory` means that nothing did. Null if nothing was measured. */
   heldBy: Holder | null;
   /** Number of probes that succeed without a sandbox. Other probes prove nothing. */
   counted: number;
@@ -83,7 +83,10 @@ export function policyReport(
   };
 }
 
-/** Marks a stage as faulty if a program is missing inside: its probes would count as blocked. */
+/**
+ * Marks a stage as faulty if the sandbox hides a program that the probes need: otherwise its probes would count as
+ * blocked.
+ */
 function withTools(stage: StageReport, control: StageReport): StageReport {
   const missing = control.tools.find(tool => !stage.tools.includes(tool));
   if (missing === undefined || stage.unavailable || stage.fault !== null) return stage;

@@ -29,7 +29,7 @@ export function movesBetween(shown: readonly string[], wanted: readonly string[]
   return added + gone + kept.length - longestInOrder(kept);
 }
 
-/** Length of the longest increasing subsequence: these rows keep their order, the others move. */
+/** Length of the longest increasing subsequence. These rows keep their order, and all other rows move. */
 function longestInOrder(places: readonly number[]): number {
   const ends: number[] = [];
   for (const place of places) {

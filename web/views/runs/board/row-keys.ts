@@ -6,7 +6,7 @@ import { card } from '../../../state/live.ts';
 import { statusStyle } from '../../../ui/status-style.ts';
 import { choiceKeys } from '../../inbox/item-keys.ts';
 
-/** Keys act on the row that has the focus. */
+/** Keys of the list of runs. They act on the row that has the focus. */
 export function rowKeys(list: RefObject<HTMLElement | null>, go: (url: string) => void): Binding[] {
   const rows = () => [...(list.current?.querySelectorAll<HTMLElement>('[data-run]') ?? [])];
   const place = () => rows().findIndex(row => row.contains(document.activeElement));

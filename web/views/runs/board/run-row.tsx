@@ -11,7 +11,7 @@ import { Lines, Money, Tokens } from '../../../ui/usage.tsx';
 import { AskLine } from './ask-line.tsx';
 import { useStableQuestion } from './use-stable-question.ts';
 
-/** Always two lines of the same height, so that nothing below a row moves. */
+/** Row of a run. All rows have two lines and the same height, so that nothing below a row moves. */
 export function RunRow({ id, isPlaced }: { id: string; isPlaced: boolean }) {
   const card = cardOf(id).value;
   const kept = useStableQuestion(card?.need === 'needs_you' ? card.asking : null);

@@ -145,7 +145,7 @@ function Where({ data: { run, work, pullRequest } }: { data: ShownRun }) {
   );
 }
 
-/** Link to a URL from outside Squad, if it is http or https. Otherwise only text. */
+/** Link to a URL from outside Squad, if it is http or https. Any other URL stays text. */
 function WebLink({ url, children }: { url: string; children: ComponentChildren }) {
   const isWeb = URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
   if (!isWeb) return <PlainLine text={url} />;

@@ -7,7 +7,7 @@ import { ActionDialog } from './action-dialog.tsx';
 import { ACTION_KEYS, asked, askForAction } from './action-keys.ts';
 import type { RunActionName, RunActionShown, ShownRun } from './shown-run.ts';
 
-/** A fixed order: actions that continue the work, then those that only show it, then those that end it. */
+/** Fixed order of the actions: those that continue the work, then those that only show it, then those that end it. */
 const ORDER: readonly RunActionName[] = [
   ...(['answer', 'approve', 'send_back', 'cancel_review', 'reply', 'retry', 'integrate', 'comment'] as const),
   ...(['attach', 'export', 'remove_worktree', 'cancel', 'abandon'] as const),

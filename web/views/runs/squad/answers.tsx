@@ -8,7 +8,7 @@ import { Problem } from '../../../ui/problem.tsx';
 import { Status } from '../../../ui/status.tsx';
 import { RunAnswer } from '../run/answer.tsx';
 
-/** Answers that are open at first; those of a larger squad are opened one by one. */
+/** Number of answers that are open at first. The answers of a larger squad are opened one by one. */
 const MAX_OPEN = 4;
 
 /** The answer of every member that has ended. */

@@ -12,7 +12,10 @@ interface SquadAction {
   why: string | null;
 }
 
-/** Actions on a whole squad, with the reason if one is not possible. They affect its own runs, not runs that those started. */
+/**
+ * Actions on a whole squad, with the reason if one is not possible. They affect the members, but not runs that the
+ * members started.
+ */
 export function squadActions(
   squadId: string,
   cards: readonly RunCard[],
