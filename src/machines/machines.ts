@@ -15,7 +15,6 @@ export interface MachinesPorts {
   store: Pick<Store, 'settings' | 'setSetting'>;
   /** Environment of ssh. */
   env: Record<string, string>;
-  /** The file of the runner's program. */
   runnerFile: string;
   /** Names of the agent CLIs' programs to search for. */
   clis(): { cli: CliId; programs: readonly string[] }[];

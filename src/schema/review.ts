@@ -36,7 +36,6 @@ export const Review = z.object({
   reviewerId: RunId,
   /** Number of the round within the lineage, from 1. */
   iteration: z.number(),
-  /** Commit that is reviewed. */
   commit: z.string(),
   completionMessage: z.string().nullable(),
   /** Outcome of the review. Null while the review is open. */

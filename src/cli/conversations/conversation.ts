@@ -119,7 +119,6 @@ interface PrintOptions {
   isFull: boolean;
 }
 
-/** Maximum number of lines of a tool result. */
 const MAX_RESULT_LINES = 6;
 /** Maximum number of lines of a tool result inside a program, which makes many calls. */
 const MAX_NESTED_RESULT_LINES = 2;

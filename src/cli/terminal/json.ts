@@ -7,7 +7,6 @@ import type { Terminal } from './terminal.ts';
  */
 const VERSION = 1;
 
-/** An event as one line of JSON. */
 export function eventLine({ seq, at, runId, squadId, body }: Event): string {
   const { type, ...facts } = body;
   return plainLine({ type, seq, at, runId, squadId, ...facts });
@@ -17,7 +16,6 @@ export function eventLine({ seq, at, runId, squadId, body }: Event): string {
 export const plainLine = (facts: { type: string } & Record<string, unknown>): string =>
   `${escapeHidden(JSON.stringify({ v: VERSION, ...facts }))}\n`;
 
-/** Any value as one line of JSON. */
 export const jsonLine = (value: unknown): string => `${escapeHidden(JSON.stringify(value))}\n`;
 
 /** Prints the result of a command. */

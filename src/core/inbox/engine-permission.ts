@@ -4,7 +4,6 @@ import { type InboxItem, NO, whoAnswered, YES } from '../../schema/inbox.ts';
 import type { EngineAnswer } from '../ports/engine.ts';
 import type { Ask } from './ask.ts';
 
-/** A use of a tool that needs permission. */
 export interface ToolUse {
   tool: string;
   input: Readonly<Record<string, unknown>>;

@@ -1,6 +1,5 @@
 import type { Worktree } from '../../schema/worktree.ts';
 
-/** A repository on its Git host. */
 export interface HostedRepository {
   owner: string;
   name: string;

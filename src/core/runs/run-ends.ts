@@ -59,7 +59,6 @@ export class RunEnds {
     return this.finish(entry, 'fail', error, null);
   }
 
-  /** Called when the agent has ended its turn. */
   async turnEnded(entry: LiveRun, end: TurnEnd): Promise<void> {
     entry.twoWay?.end();
     entry.stopTimer();

@@ -33,7 +33,6 @@ export const SavedRequest = z.object({
   machine: z.string().optional(),
 });
 
-/** A request for one run. */
 export interface RunRequest extends z.infer<typeof SavedRequest> {
   roleId?: string;
   task: string;

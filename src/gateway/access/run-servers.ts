@@ -37,7 +37,6 @@ const OWN_START_TIMEOUT_MS = 30_000;
 export const ownStartMs = (servers: Pick<OwnServers, 'startTimeouts'> | null, id: string): number =>
   servers?.startTimeouts?.[id] ?? OWN_START_TIMEOUT_MS;
 
-/** One server of one run. */
 export interface RunServer {
   readonly id: string;
   readonly config: Server;

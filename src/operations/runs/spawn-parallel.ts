@@ -205,7 +205,6 @@ function fillTexts(
  * at any hub, must get the promised one, so the task id contains the kind.
  */
 export interface TaskTarget {
-  /** Id of a run or a squad. */
   id: string;
   shape: 'members' | 'results' | 'aggregate' | 'run';
 }

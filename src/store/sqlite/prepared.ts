@@ -3,7 +3,6 @@ import type BetterSqlite3 from 'better-sqlite3';
 /** Lists of ids lead to statements of many lengths. Beyond this number the oldest statement is dropped. */
 const MAX_PREPARED = 200;
 
-/** Prepares each statement once. */
 export function preparedOnce(handle: BetterSqlite3.Database): (sql: string) => BetterSqlite3.Statement {
   const prepared = new Map<string, BetterSqlite3.Statement>();
   return sql => {

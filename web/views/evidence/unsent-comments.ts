@@ -4,7 +4,6 @@ import { type LineComment, loadComments, saveComments } from './saved-comments.t
 
 const known = new Map<string, Signal<LineComment[]>>();
 
-/** Unsent comments of a run. */
 export const unsentComments = (run: string): ReadonlySignal<LineComment[]> => of(run);
 
 export function setUnsent(run: string, comments: LineComment[]): void {

@@ -1,6 +1,5 @@
 import { type OutputPiece, OutputWindow } from './output-window.ts';
 
-/** Source of an output. */
 export interface OutputSource {
   /** Reads a piece. `wholeLines`: cuts it at line ends, unless it is part of one long line. */
   read(offset: number, limit: number, wholeLines: boolean): Promise<Piece>;

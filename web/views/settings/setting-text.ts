@@ -1,6 +1,5 @@
 import type { HubSettingKey } from '../../../src/schema/config.ts';
 
-/** Description of each hub setting. */
 const DESCRIPTIONS: Record<HubSettingKey, string> = {
   'limits.concurrency': 'Maximum number of runs at the same time. More are queued.',
   'limits.spawns_per_minute': 'Maximum number of runs started per minute. More are refused.',

@@ -17,7 +17,6 @@ interface EntryProps {
   column: BoardColumn;
 }
 
-/** Card of one run on the board. */
 export function RunEntry({ id, column }: EntryProps & { id: string }) {
   const card = cardOf(id).value;
   if (!card) return null;
