@@ -1,4 +1,4 @@
-/** Bundles what ships: one file per program, so that starting one is Node's own start and a single read. */
+/** Bundles the programs that ship. Each program is one file, so that its start needs a single read. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -30,7 +30,10 @@ const programs = [
   { in: source('store/sqlite/query-thread.ts'), out: 'query-thread' },
 ];
 
-/** Parts that few hubs ever need, and of the providers one: files of their own, read when they are first asked for. */
+/**
+ * Parts that few hubs need, and the providers, of which a run needs one. Each part is a separate file that is loaded on
+ * first use.
+ */
 const PARTS = [
   ...['anthropic', 'google', 'openai', 'openai-compatible'].map(name => ({
     in: `@ai-sdk/${name}`,
@@ -54,7 +57,7 @@ const partsApart: Plugin = {
   },
 };
 
-/** Messages of zod in other languages are a tenth of the hub's code. */
+/** Leaves out zod's messages in other languages, which are a tenth of the hub's code. */
 const englishOnly: Plugin = {
   name: 'english-only',
   setup({ onResolve, onLoad }) {
@@ -64,8 +67,8 @@ const englishOnly: Plugin = {
 };
 
 /**
- * The SDK puts every schema of MCP and OAuth into a table for its callers. Nothing here reads that table. Without it, and with
- * calls of zod marked as pure, unused schemas are left out; otherwise each start of a hub creates them.
+ * The SDK exports every schema of MCP and OAuth in a table that Squad does not read. Without the table, and with zod's
+ * calls marked as pure, unused schemas are left out. Otherwise each start of a hub would create them.
  */
 const usedSchemas: Plugin = {
   name: 'used-schemas',
@@ -81,7 +84,7 @@ const usedSchemas: Plugin = {
         '/* @__PURE__ */ $&',
       ),
     }));
-    // Spreads a shape, which no mark can make pure.
+    // This expression spreads a shape, and no mark can make that pure.
     onResolve({ filter: /^\.\/auth-[\w-]+\.mjs$/ }, ({ path, resolveDir }) => ({
       path: join(resolveDir, path),
       sideEffects: false,
@@ -90,8 +93,8 @@ const usedSchemas: Plugin = {
 };
 
 /**
- * The SDK has its own copy of Ajv, of which each start of a hub would create all classes. Only answers to a question are checked
- * with it: it uses ours, when it is first needed.
+ * Replaces the SDK's own copy of Ajv, whose classes each start of a hub would create. The SDK checks only answers to
+ * questions with Ajv, so it loads Squad's copy on first use.
  */
 const oneAjv: Plugin = {
   name: 'one-ajv',
@@ -123,7 +126,7 @@ const oneAjv: Plugin = {
   },
 };
 
-/** V8 keeps a source with a single character outside ASCII in two bytes per character. */
+/** Escapes characters outside ASCII: V8 keeps a source with a single such character in two bytes per character. */
 const asciiOnly: Plugin = {
   name: 'ascii-only',
   setup({ onEnd, initialOptions }) {
@@ -137,7 +140,7 @@ const asciiOnly: Plugin = {
   },
 };
 
-/** The highlighter would be half of a saved run; without it a diff is plain. */
+/** Leaves the highlighter out of saved runs, of which it would be half. Diffs in saved runs have no colours. */
 const withoutColours: Plugin = {
   name: 'without-colours',
   setup({ onResolve, onLoad }) {
@@ -148,7 +151,7 @@ const withoutColours: Plugin = {
   },
 };
 
-/** The programs are there all the same. */
+/** Exit code if only the web UI could not be built. The programs are usable without it. */
 const WEB_FAILED = 3;
 const web = new URL('../web/index.html', import.meta.url).pathname;
 
@@ -159,7 +162,7 @@ await Promise.all([
   existsSync(web) && buildSavedPage(),
 ]);
 
-/** A pipe is 80 columns wide; without PATH the program has its usual name. */
+/** Saves the help texts. Through a pipe they are 80 columns wide, and without PATH the program has its usual name. */
 function saveHelp(): void {
   const help = execFileSync(process.execPath, [join(outdir, 'cli.cjs'), '--help'], {
     env: { NO_COLOR: '1' },
@@ -167,7 +170,7 @@ function saveHelp(): void {
   writeFileSync(join(outdir, 'help.txt'), help);
 }
 
-/** Page of a run that is saved as one file, so all its code is a single script. */
+/** Builds the page of a saved run. A saved run is one file, so all its code is a single script. */
 async function buildSavedPage(): Promise<void> {
   const root = new URL('../web/saved', import.meta.url).pathname;
   try {
@@ -189,14 +192,14 @@ async function buildSavedPage(): Promise<void> {
   }
 }
 
-/** Made beside the old one, which a hub may be serving, and put in its place. */
+/** Builds the web UI next to the old one, which a hub may be serving, and then replaces the old one. */
 async function buildWebUi(): Promise<void> {
   const { build: vite } = await import('vite');
   const configFile = new URL('../vite.config.ts', import.meta.url).pathname;
   const root = new URL('../web', import.meta.url).pathname;
   const made = join(outdir, `web.${process.pid}`);
   try {
-    // `native`: Node reads the config. Bundled, it takes seconds, and rolldown warns about that.
+    // With `native` Node loads the config. Bundling the config takes seconds, and rolldown warns about that.
     await vite({ configFile, configLoader: 'native', root, logLevel: 'warn', build: { outDir: made } });
   } catch (error) {
     rmSync(made, { recursive: true, force: true });
@@ -209,7 +212,10 @@ async function buildWebUi(): Promise<void> {
   renameSync(made, join(outdir, 'web'));
 }
 
-/** Assets are kept only in gzip, which every browser accepts: compressed once here, and half as much in the package. */
+/**
+ * Compresses the assets once, and removes the uncompressed files. Every browser accepts gzip, and the package gets half
+ * as large.
+ */
 function compressAssets(folder: string): void {
   for (const name of readdirSync(folder)) {
     const file = join(folder, name);
@@ -218,7 +224,9 @@ function compressAssets(folder: string): void {
   }
 }
 
-/** Builds the sandbox of code mode as one file that holds two scripts: the sandbox can read no other file. */
+/**
+ * Builds the sandbox of code mode as one file that contains two scripts, because the sandbox can read no other file.
+ */
 async function buildGuest(): Promise<void> {
   const common = {
     bundle: true,
@@ -256,12 +264,12 @@ function buildPrograms() {
     format: 'cjs',
     target: 'node22',
     minify: true,
-    // Some packages carry a CommonJS build that cannot be bundled.
+    // Some packages have a CommonJS build that cannot be bundled, so their ES modules are preferred.
     mainFields: ['module', 'main'],
     keepNames: false,
     legalComments: 'none',
     external: ['better-sqlite3', 'pg-native', 'pg-cloudflare'],
-    // `hub-main` runs as a script, which has only `require`.
+    // `hub-main` runs as a script, which has `require` but no `import()`.
     supported: { 'dynamic-import': false },
     define: {
       SQUAD_VERSION: JSON.stringify(process.env.SQUAD_BUILD_VERSION ?? version),

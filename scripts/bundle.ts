@@ -7,15 +7,21 @@ import { installPinned } from './engine-clis.ts';
 import { bundleManifest } from './manifests.ts';
 
 const root = join(import.meta.dirname, '..');
-/** The official tool. Outside the tree, because its dependencies are many and only this script needs it. */
+/**
+ * Anthropic's own packer. It is installed outside the tree, because it has many dependencies and only this script needs
+ * it.
+ */
 const MCPB = { package: '@anthropic-ai/mcpb', version: '2.1.2', program: '.bin/mcpb' };
-/** Sources and compilers' files are three quarters of the package. */
+/**
+ * Parts of the package better-sqlite3 that the bundle needs. The others, sources and files of compilers, are three
+ * quarters of the package.
+ */
 const SQLITE_PARTS = ['package.json', 'LICENSE', 'lib', 'prebuilds'];
 
 export const mcpb = async (...args: string[]): Promise<string> =>
   execFileSync(process.execPath, [await installPinned('mcpb', MCPB), ...args], { encoding: 'utf8' });
 
-/** Packs the programs in `dist` as they are. */
+/** Packs the programs in `dist` without building them. */
 export async function bundle(file: string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'squad-bundle-'));
   try {

@@ -8,16 +8,17 @@ const root = join(import.meta.dirname, '..');
 /** Banned words, each with the words to use instead. */
 const BANNED: [RegExp, string][] = [
   [/\bat work\b/i, 'running'],
-  // Descriptions of tools are pinned: "Chat to go on with", "go on with next_offset", "go on with get_result".
+  // "go on with" is allowed in descriptions of tools, which are pinned: "Chat to go on with", "go on with next_offset",
+  // "go on with get_result".
   [/(?<!Chat to )\b(go|goes|going|gone|went) on with\b(?! (next_offset|get_result)\b)/i, 'continue, resume'],
   [/\b(is|are|was|were|be|been|being) told\b/i, 'is reported, notified, logged'],
   [/\btold (of|that|apart)\b/i, 'reported, notified, distinguished'],
   [/\bmend(s|ed|ing)?\b/i, 'fix, repair'],
   [/\bput right\b/i, 'fix, repair'],
   [/\b(lay|lays|laid) down\b/i, 'create, write'],
-  // Samples name a prompt or a tool 'greet'.
+  // 'greet' in quotes is allowed, because samples name a prompt or a tool so.
   [/(?<!['`])\bgreet\b|\bgreet(s|ed|ing)\b/i, 'handshake'],
-  // `trouble` is a field of list_worktrees.
+  // `trouble` is allowed as a field of list_worktrees.
   [/\btroubles?\b(?!: (z\.|error\b))/i, 'error, problem'],
   [/\bwish(es|ed)?\b/i, 'request'],
   [/\bdepartures?\b/i, 'disconnects'],
@@ -25,7 +26,7 @@ const BANNED: [RegExp, string][] = [
   [/\bforges?\b/i, 'Git host; fake, for a verb'],
   [/\bvitals\b/i, 'process stats'],
   [/\btorn\b/i, 'interrupted'],
-  // `squad-former-` is a file name on disk.
+  // `squad-former-` is allowed, because it is a file name on disk.
   [/(?<!squad-)\bformer\b/i, 'previous'],
   [/\b(MOST|LONGEST|MANY)_[A-Z]|PATIENCE|A_MOMENT/, 'MAX_X, X_TIMEOUT_MS'],
   [/\bwordsOf|[a-z]Words\b/, 'text, message, describe…'],
@@ -33,8 +34,8 @@ const BANNED: [RegExp, string][] = [
 ];
 
 /**
- * Decisions are superseded, not edited; pins and recorded output are quoted; the official MCP runner names the tools in
- * test/conformance; this file names the words.
+ * Files that are not checked: decisions, which are never edited; pins and recorded output, which are quoted; tests
+ * whose tool names the official MCP runner prescribes; and this file.
  */
 const EXEMPT =
   /^(docs\/decisions\/|test\/pins\/|test\/fixtures\/|test\/conformance\/(asking|task)-tools\.ts|package-lock\.json|scripts\/check-words\.ts)|\/fixtures\/|\/corpus\//;

@@ -1,4 +1,7 @@
-/** The agent CLIs the engine tests run, and other tools that are too large for the tree: which versions, and how they get onto this machine. They are hundreds of megabytes, so they live outside the tree. */
+/**
+ * Versions of the agent CLIs and of other large tools that tests run, and their installation. They have hundreds of
+ * megabytes, so they are installed outside the tree.
+ */
 import { spawn } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
@@ -23,7 +26,7 @@ const PINS = {
   codex: { package: '@openai/codex', version: '0.166.0', program: '.bin/codex' },
   gemini: { package: '@google/gemini-cli', version: '0.61.0', program: '.bin/gemini' },
   opencode: { package: 'opencode-ai', version: '1.18.33', program: `opencode-${native}/bin/opencode` },
-  // The launcher waits in spawnSync: a signal to it leaves the agent itself running.
+  // opencode's launcher waits in spawnSync, so a signal to the launcher would leave the agent running.
   copilot: { package: '@github/copilot', version: '1.0.102', program: `@github/copilot-${native}/copilot` },
   qwen: { package: '@qwen-code/qwen-code', version: '0.24.4', program: '.bin/qwen' },
 } satisfies Record<string, Pin>;
@@ -41,7 +44,7 @@ export interface InstalledCli {
   launcher: string;
 }
 
-/** Where a CLI is, whether or not it is installed yet. */
+/** Paths of a CLI, even if it is not installed yet. */
 export function cliAt(name: CliName, cache = engineCache()): InstalledCli {
   const pin: Pin = PINS[name];
   return {
@@ -52,7 +55,7 @@ export function cliAt(name: CliName, cache = engineCache()): InstalledCli {
   };
 }
 
-/** Safe to call from several processes at once: whoever is first wins, the others find it done. */
+/** Installs a CLI. Several processes may call this at once: one of them installs the CLI, and the others use it. */
 export async function installCli(name: CliName, cache = engineCache()): Promise<InstalledCli> {
   await installPinned(name, PINS[name], cache);
   return cliAt(name, cache);
@@ -87,7 +90,7 @@ export function engineCache(): string {
 
 async function npmInstall(name: string, { package: wanted, version }: Pin, folder: string): Promise<void> {
   await writeFile(join(folder, 'package.json'), '{"private":true}\n');
-  // Exactly this version: given a range, npm quietly takes an older one whose `engines` suits its own Node.
+  // The version is exact: for a range, npm would silently choose an older version whose `engines` matches its own Node.
   const args = ['install', `${wanted}@${version}`, '--save-exact', '--engine-strict=false'];
   args.push('--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock', '--loglevel=error');
   const npm = spawn('npm', args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -108,7 +111,7 @@ async function moveIntoPlace(name: string, pin: Pin, folder: string, cache: stri
   if (!isProgram(there))
     throw new Error(`${pin.package}@${pin.version} was installed but has no program ${pin.program}`);
   const place = join(cache, `${name}-${pin.version}`);
-  // A folder without its program is the rest of something deleted by hand.
+  // A folder without its program was deleted only in part.
   if (existsSync(place) && !isProgram(programAt(name, pin, cache))) await rm(place, { recursive: true });
   try {
     await rename(folder, place);

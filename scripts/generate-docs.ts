@@ -24,7 +24,10 @@ import { readDocument, TAGGED_DOCUMENTS, withTests } from './test-tags.ts';
 const root = join(import.meta.dirname, '..');
 const NOTE = '<!-- Written by `npm run docs`; change the source instead. -->';
 
-/** Path below the project → content. The command line is the built one: `npm run build` comes first. */
+/**
+ * Maps paths below the project to contents. The help comes from the built programs, so `npm run build` has to come
+ * first.
+ */
 export function referenceDocuments(): Record<string, string> {
   return {
     ...Object.fromEntries(TAGGED_DOCUMENTS.map(path => [path, withTests(readDocument(path))])),
@@ -42,7 +45,7 @@ export function referenceDocuments(): Record<string, string> {
   };
 }
 
-/** In draft 7, which every editor supports. */
+/** JSON Schema for editors, in draft 7, which every editor supports. */
 function editorSchema(form: z.ZodType, title: string, more: { $id?: string } = {}): string {
   const { $schema, ...rest } = z.toJSONSchema(form, { io: 'input', target: 'draft-7' });
   return `${JSON.stringify({ $schema, ...more, title, ...rest }, null, 2)}\n`;
@@ -57,7 +60,7 @@ function section(title: string, help: string): string {
   return `## ${title}\n\n\`\`\`text\n${help}\n\`\`\`\n`;
 }
 
-/** The command itself, then each of its subcommands, in the order of its help. */
+/** The words of a command, followed by those of its subcommands, in the order of the help. */
 function commandsFrom(words: string[]): string[][] {
   // `squad mcp` alone is the relay, which does not know the subcommands.
   const help = words.join(' ') === 'mcp' ? helpFrom(['help', 'mcp']) : helpOf(words);
@@ -70,7 +73,7 @@ function commandsFrom(words: string[]): string[][] {
 
 const helpOf = (words: string[]): string => helpFrom([...words, '--help']);
 
-/** Each help text is needed twice, and each needs a process. */
+/** Cached, because each help text is needed twice and takes a process. */
 const helpTexts = new Map<string, string>();
 
 function helpFrom(words: string[]): string {
@@ -90,7 +93,10 @@ function printed(words: string[]): string {
   return run.trim();
 }
 
-/** From what each engine declares: the same rules that results, `squad show` and the web UI name. */
+/**
+ * The reference of permissions: the rules that each engine declares. Results, `squad show` and the web UI name the same
+ * rules.
+ */
 function permissionsReference(): string {
   const engines: { name: string; policy(options: RunOptions): PolicyRule[] }[] = [
     ...cliProfiles().map(({ id, name, policy }) => ({ name: `${name} (\`${id}\`)`, policy })),
@@ -212,7 +218,7 @@ interface Field {
   description: string;
 }
 
-/** Nested fields by path: `members[].roleId`. */
+/** Fields of a schema. A nested field has its path as its name, such as `members[].roleId`. */
 function fields({ properties = {}, required = [] }: Schema, prefix = ''): Field[] {
   return Object.entries(properties).flatMap(([name, schema]) => {
     const path = `${prefix}${name}`;

@@ -29,7 +29,7 @@ const GUIDE = 'docs/guides/setup/clients.md';
 const entryOf = (client: 'claude-code' | 'cursor', args = NPX.args): Entry =>
   clientNamed(client).entry({ home: '', env: {}, platform: 'linux', program: { ...NPX, args } });
 
-/** Path below the project → content. */
+/** Maps paths below the project to contents. */
 export function manifests(): Record<string, string> {
   return {
     'server.json': json(registryEntry()),
@@ -57,7 +57,7 @@ export function manifests(): Record<string, string> {
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
-/** For the MCP registry, https://registry.modelcontextprotocol.io. */
+/** Entry for the MCP registry, https://registry.modelcontextprotocol.io. */
 const registryEntry = () => ({
   $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
   name: mcpName,
@@ -90,7 +90,7 @@ const registryEntry = () => ({
   ],
 });
 
-/** `/plugin marketplace add squad-mcp/squad`, then `/plugin install squad@squad-mcp`. */
+/** Marketplace of Claude Code, for `/plugin marketplace add squad-mcp/squad` and `/plugin install squad@squad-mcp`. */
 const marketplace = () => ({
   name,
   owner: author,
@@ -98,14 +98,17 @@ const marketplace = () => ({
   plugins: [{ name: 'squad', source: './plugin', description, version, category: 'development', keywords }],
 });
 
-/** A role as a subagent of Claude Code, which knows no other field of a role. */
+/** A role as a subagent of Claude Code. Claude Code knows no other field of a role. */
 function agentOf(file: string): string {
   const [, head = '', body = ''] = /^---\n([\s\S]*?)\n---\n([\s\S]*)$/.exec(read(`roles/${file}`)) ?? [];
   const role = parse(head) as { description: string };
   return `---\nname: ${file.slice(0, -3)}\ndescription: ${role.description}\n---\n${body}`;
 }
 
-/** Links that open the client and ask there whether to add Squad. Addresses with https, because GitHub shows no others. */
+/**
+ * Links that open a client, which then asks whether to add Squad. The addresses begin with https, because GitHub shows
+ * no others.
+ */
 const LINK_TARGETS = {
   'VS Code': { page: 'https://vscode.dev/redirect/mcp/install', encode: (text: string) => text },
   Cursor: { page: 'https://cursor.com/install-mcp', encode: btoa },
@@ -126,7 +129,7 @@ const withLinks = (text: string): string =>
         .join(' · ')}`,
   );
 
-/** The links of the guide with the configuration in each, decoded as the client does. */
+/** The links of the guide, each with its configuration, decoded as the client decodes it. */
 export function installLinks(): { title: string; config: { command: string; args: string[] } }[] {
   const [, block = ''] = LINKS.exec(read(GUIDE))?.[0].split('-->\n') ?? [];
   return [...block.matchAll(/\[Add Squad to ([^\]]+)\]\(([^)]+)\)/g)].map(([, title = '', url = '']) => {
@@ -135,7 +138,7 @@ export function installLinks(): { title: string; config: { command: string; args
   });
 }
 
-/** For `npm run bundle`: a bundle that Claude Desktop installs with a double click. */
+/** Manifest for `npm run bundle`. Claude Desktop installs the bundle with a double click. */
 export const bundleManifest = () => ({
   manifest_version: '0.2',
   name: 'squad',

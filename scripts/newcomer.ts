@@ -1,6 +1,7 @@
 /**
- * `npm run newcomer [VERSION…]`: installs the package from its tarball as a newcomer does, with an empty home in an empty folder, and uses it.
- * Without a version with each Node in NODES. Prints what it took, and fails if a step fails or a goal is missed.
+ * `npm run newcomer [VERSION…]`: installs the package from its tarball into an empty home, as a new user does, and uses
+ * it. Without a version it runs with each Node in NODES. Prints times and sizes, and fails if a step fails or a goal is
+ * missed.
  */
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync, symlinkSync } from 'node:fs';
@@ -15,33 +16,36 @@ import { installLinks } from './manifests.ts';
 const root = join(import.meta.dirname, '..');
 const run = promisify(execFile);
 
-/** The oldest Node that Squad supports, the current ones, and for each an npm of its time. */
+/** The oldest Node that Squad supports and the current ones, each with an npm of the same time. */
 const NODES: Record<string, string> = { '22.14.0': '10.9.2', '24.21.0': '11.19.1', '26.10.0': '11.19.1' };
 
 const MAX_TARBALL_BYTES = 3_000_000;
 const MAX_SECONDS = 30;
 const STEP_TIMEOUT_MS = 120_000;
 
-/** How this machine reaches the registry. */
+/** Variables with which this machine reaches the registry. */
 const NETWORK = ['NODE_EXTRA_CA_CERTS', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'https_proxy', 'no_proxy'];
 
 interface Tools {
   node: string;
-  /** The program of npm: a script for this Node. */
+  /** Path of npm, a script that this Node runs. */
   npm: string;
 }
 
 interface Visit {
   tarballBytes: number;
-  /** From the start of the installation to the end of the demo. */
+  /** Time from the start of the installation to the end of the demo. */
   seconds: number;
-  /** Output by command. */
+  /** Output of each command. */
   said: Record<string, string>;
-  /** Tools that a client is offered, by the way it starts Squad. */
+  /** Tools that a client lists, by the way in which the client starts Squad. */
   tools: Record<string, string[]>;
 }
 
-/** Plays the newcomer with the programs in `dist` as they are. `isOffline`: take packages from the npm cache of this user. */
+/**
+ * Plays the new user with the programs in `dist`, without a build. With `isOffline`, packages come from the user's npm
+ * cache.
+ */
 export async function visit({ node, npm }: Tools, isOffline = false): Promise<Visit> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'squad-newcomer-')));
   const at = (name: string): string => join(folder, name);
@@ -64,7 +68,7 @@ export async function visit({ node, npm }: Tools, isOffline = false): Promise<Vi
   const squad = join(at('prefix'), 'bin', 'squad');
   const said: Record<string, string> = {};
   const say = async (...args: string[]) => {
-    // Some commands end with an exit code of their own: the doctor of a machine without agents finds none.
+    // Some commands exit with an error code here: the doctor of a machine without agents finds no agent.
     const { stdout, stderr, code } = await run(squad, args, options).then(
       done => ({ ...done, code: 0 }),
       (failed: { stdout: string; stderr: string; code: number }) => failed,
@@ -86,7 +90,7 @@ export async function visit({ node, npm }: Tools, isOffline = false): Promise<Vi
     const tools: Record<string, string[]> = {
       'squad-mcp': await toolsFrom({ command: 'squad-mcp', args: [] }, options),
     };
-    // npx takes a package that is installed globally before it asks the registry.
+    // npx prefers a globally installed package to the registry.
     symlinkSync(join(dirname(realpathSync(npm)), 'npx-cli.js'), join(at('bin'), 'npx'));
     for (const { title, config } of installLinks()) tools[title] = await toolsFrom(config, options);
     return { tarballBytes: statSync(tarball).size, seconds, said, tools };
@@ -109,7 +113,7 @@ async function toolsFrom(
   return tools.map(({ name }) => name);
 }
 
-/** Why the visit was no success; empty if it was. */
+/** Why the visit failed. Empty if it was successful. */
 export function faultsOf({ tarballBytes, said, tools }: Visit): string[] {
   const doctor = said.doctor ?? '';
   const failed = [...doctor.matchAll(/^failed +(\S+)/gm)].map(([, name]) => name);
@@ -121,7 +125,7 @@ export function faultsOf({ tarballBytes, said, tools }: Visit): string[] {
     [`squad --version: ${said['--version']}`, said['--version'] === `${version()}\n[exit 0]`],
     [`squad --help: ${said['--help']}`, /^Usage: squad [\s\S]*\[exit 0\]$/.test(said['--help'] ?? '')],
     [`squad demo: ${said.demo}`, /What they left in the repository[\s\S]*\[exit 0\]$/.test(said.demo ?? '')],
-    // An agent CLI is all that may be missing.
+    // Only an agent CLI may be missing.
     [`squad doctor: ${doctor}`, failed.every(name => name === 'engine') && /^ok +hub/m.test(doctor)],
     ...Object.entries(tools).map(([by, names]): [string, boolean] => [
       `A client that starts Squad as ${by} is offered: ${names.join(', ') || 'nothing'}`,

@@ -1,9 +1,12 @@
 import { writeFileSync } from 'node:fs';
 
-/** Where this reporter is to write, if there is anything. */
+/** Variable with the path of the file to which this reporter writes errors. */
 export const OUTSIDE_ERRORS = 'SQUAD_TESTS_OUTSIDE_ERRORS';
 
-/** Vitest's JSON report says nothing of errors that belong to no test; a reporter of one's own is its default export. */
+/**
+ * Reports errors that belong to no test, because Vitest's JSON report leaves them out. Vitest requires a reporter to be
+ * a default export.
+ */
 export default class OutsideErrors {
   onTestRunEnd(_files: unknown, errors: readonly { message?: string; stack?: string }[]): void {
     const file = process.env[OUTSIDE_ERRORS];

@@ -1,7 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 
-/** Programs the tests use that npm does not bring. As root on Debian they are installed; elsewhere they are asked for. */
+/**
+ * Makes sure that programs exist that tests use and npm does not install. As root on Debian, installs missing ones.
+ * Otherwise throws and names them.
+ */
 export function ensurePrograms(names: string[]): void {
   let missing = names.filter(name => !isThere(name));
   if (missing.length === 0) return;
@@ -22,7 +25,7 @@ export function ensurePrograms(names: string[]): void {
   process.exit(1);
 }
 
-/** Where the program is not called what its package is. */
+/** Programs whose name differs from that of their package. */
 const PROGRAM_OF: Readonly<Record<string, string>> = {
   bubblewrap: 'bwrap',
   'openssh-server': '/usr/sbin/sshd',

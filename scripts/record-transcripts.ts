@@ -1,6 +1,6 @@
 /**
- * Runs the real agent CLIs against the scripted model and keeps what they print, for the parsers' tests:
- * `node scripts/record-transcripts.ts [names…]` writes test/fixtures/transcripts/<cli>/.
+ * Runs the real agent CLIs against the scripted model, and stores their output for the tests of the readers: `node
+ * scripts/record-transcripts.ts [names…]` writes test/fixtures/transcripts/<cli>/.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -37,7 +37,7 @@ async function record(name: CliName, server: ModelServer): Promise<void> {
   const ends: Record<string, unknown> = {};
   for (const one of CASES.filter(({ only }) => !only || only.includes(name)))
     Object.assign(ends, await recordCase(name, one, server, folder));
-  // How each one ended, and what the model counted: what the output must be read as.
+  // How each case ended, and the tokens that the model counted. The readers must find the same in the output.
   const index = { version: cliAt(name).version, cases: ends };
   writeFileSync(join(folder, 'index.json'), `${JSON.stringify(index, null, 2)}\n`);
 }
@@ -76,7 +76,7 @@ async function recordCase(name: CliName, one: Case, server: ModelServer, folder:
   return ends;
 }
 
-/** Each CLI has its own word for the chat; whichever comes first is it. */
+/** The id of the chat. Each CLI has its own name for this field. */
 function chatOf(stdout: string): string | undefined {
   return /"(?:session_id|thread_id|sessionID|sessionId)":"([^"]+)"/.exec(stdout)?.[1];
 }

@@ -8,20 +8,23 @@ import { type FileReport, readOutside, readReport } from './test-report.ts';
 export interface Counts {
   passed: number;
   failures: string[];
-  /** Failed beside others, passed when run again alone: printed by name, because each is a bug of the test or of ours. */
+  /**
+   * Tests that failed beside others and passed alone. They are printed by name, because each is a bug of the test or of
+   * Squad.
+   */
   unsteady: string[];
   files: FileReport[];
 }
 
 interface Surroundings {
-  /** Makes of a command line the one to run instead. */
+  /** Changes a command line into the one to run. */
   wrap?: (command: string[]) => string[];
   env?: Record<string, string>;
 }
 
 const REPORTER = join(import.meta.dirname, 'outside-errors.ts');
 
-/** More than these, and it is not the machine. */
+/** Maximum number of files that are run again. If more files fail, the machine is not the cause. */
 const MAX_RUN_AGAIN = 5;
 
 export async function runVitest(args: string[], surroundings: Surroundings = {}): Promise<Counts> {
@@ -50,7 +53,7 @@ const countsOf = (files: FileReport[], outside: string[]): Counts => ({
   files,
 });
 
-/** `outside`: errors outside of every test. */
+/** Runs Vitest once. `outside` are errors outside of every test. */
 async function run(
   args: string[],
   { wrap = command => command, env = {} }: Surroundings,
@@ -69,7 +72,10 @@ async function run(
   return { files, outside: errors };
 }
 
-/** Runs a command to its end; returns its exit code. With `isQuiet` it prints at its end, because something else prints now. */
+/**
+ * Runs a command to its end, and returns its exit code. With `isQuiet` its output is printed at its end, because
+ * another command is printing meanwhile.
+ */
 export async function runCommand(
   [program, ...args]: string[],
   { env = {}, isQuiet = false }: { env?: Record<string, string>; isQuiet?: boolean } = {},

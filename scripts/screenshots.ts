@@ -15,10 +15,10 @@ const MAX_BYTES = 120_000;
 interface Picture {
   name: string;
   path(shown: Team & { planned: string }): string;
-  /** Seen when there is something to see. */
+  /** Selector of an element that is visible when the page can be photographed. */
   ready: string;
   width?: number;
-  /** Steps before the picture is taken. */
+  /** Steps before the screenshot. */
   act?(page: Page): Promise<void>;
 }
 
@@ -71,7 +71,7 @@ const PICTURES: Picture[] = [
   },
 ];
 
-/** Taken when all others are: what it shows is in none of them. */
+/** The conversation needs its own run, so its screenshot is taken last. */
 const CONVERSATION: Picture = {
   name: 'conversation',
   path: ({ planned }) => `/r/${planned}/conversation`,
@@ -86,13 +86,13 @@ const isWanted = ({ name }: Picture) => named.length === 0 || named.includes(nam
 
 mkdirSync(FOLDER, { recursive: true });
 await using squad = new TeamSquad();
-// Chats can be resumed only if the model has a key.
+// A chat can be resumed only if the model has a key.
 squad.env.MODEL_KEY = 'fake';
 await squad.hubPid();
 const team = await squad.work();
 const { url } = await squad.json<{ url: string }>(['open', '--no-browser']);
 const { origin } = new URL(url);
-// Coloured edges of letters are noise in a picture that others look at.
+// Without this flag letters have coloured edges, which look wrong on other screens.
 const browser = await launchChromium(['--disable-lcd-text']);
 try {
   for (const picture of PICTURES.filter(isWanted)) await takeBoth(picture, '');

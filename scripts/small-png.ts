@@ -10,13 +10,14 @@ export function smallPng(png: Buffer): Buffer {
   const colourAt = (at: number) => rows.readUIntBE(at * channels, 3);
   const counts = new Map<number, number>();
   for (let at = 0; at < pixels; at++) counts.set(colourAt(at), (counts.get(colourAt(at)) ?? 0) + 1);
-  // Greys are many and alike: a colour counts for more, or a small green dot would become one of them.
+  // Weight of a colour in the palette. Greys are many and similar, so a strong colour counts more. Otherwise a small
+  // green dot would become grey.
   const weight = ([colour, count]: [number, number]) => count * (1 + chroma(colour));
   const byUse = [...counts].sort((one, other) => weight(other) - weight(one)).map(([colour]) => colour);
   const palette = byUse.slice(0, MAX_COLOURS);
   const places = new Map(byUse.map(colour => [colour, nearest(palette, colour)]));
   const indexed = Buffer.alloc(pixels + height);
-  // Each row begins with its filter: none.
+  // Each row begins with the number of its filter. 0 means no filter.
   for (let at = 0; at < pixels; at++) indexed[at + Math.floor(at / width) + 1] = places.get(colourAt(at))!;
   return encode(width, height, palette, indexed);
 }

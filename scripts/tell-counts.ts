@@ -2,7 +2,7 @@ import type { Counts } from './run-vitest.ts';
 
 const SLOWEST_SHOWN = 10;
 
-/** Prints the slowest files, then what failed and what was unsteady, and last `N passed, N failed`; returns the exit code that goes with it. */
+/** Prints the slowest files, then failed and unsteady tests, then `N passed, N failed`. Returns the exit code. */
 export function tell(runs: Counts[]): number {
   const passed = runs.reduce((sum, run) => sum + run.passed, 0);
   const failures = runs.flatMap(run => run.failures);

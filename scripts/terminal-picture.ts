@@ -10,13 +10,13 @@ const CELL = { width: 8.4, height: 19 };
 const PADDING = 16;
 const ESCAPE = '\u001b';
 
-/** By number of the terminal's colour. */
+/** Colours of the picture by the terminal's colour codes. */
 const COLORS: Record<string, string> = { 31: '#ff8a80', 32: '#8fd98f', 33: '#e6c86e' };
 const BACKGROUND = '#161b22';
 const TEXT = '#e6edf3';
 const DIM = '#9aa4b2';
 
-/** Goes on from line to line, as tmux writes them. */
+/** The style continues on the next line, because tmux does not repeat it. */
 const PLAIN = { color: null as string | null, bold: false, dim: false };
 const style = { ...PLAIN };
 
@@ -52,7 +52,10 @@ function picture(lines: string[]): string {
   ].join('\n');
 }
 
-/** One `text` for each piece of one style; its length is fixed, so that columns stay aligned in any font. */
+/**
+ * A line of the picture, with one `text` for each piece in one style. Each piece has a fixed width, so that columns
+ * stay aligned in any font.
+ */
 function row(line: string, y: number): string {
   let column = 0;
   return line
@@ -88,13 +91,13 @@ function restyle(codes: string): void {
     else if (code === '22') Object.assign(style, { bold: false, dim: false });
     else if (code === '39') style.color = null;
     else if (code === '49')
-      continue; // the background
+      continue; // the background is not drawn
     else if (COLORS[code]) style.color = COLORS[code];
     else throw new Error(`Unknown style ${codes}`);
   }
 }
 
-/** A colour of the 6×6×6 cube of a terminal with 256 of them. */
+/** A colour from the 6×6×6 cube of a terminal with 256 colours. */
 function colorOf(number: number): string {
   const level = (step: number) => (step === 0 ? 0 : 55 + 40 * step);
   const at = number - 16;

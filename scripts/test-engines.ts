@@ -1,6 +1,6 @@
 /**
- * Runs the tests with the real agent CLIs: `npm run test:engines -- [--all] [names…] [vitest's arguments]`.
- * The CLIs are installed first; then everything (tests, model server, hub, agents) runs where there is only loopback.
+ * Runs the tests with the real agent CLIs: `npm run test:engines -- [--all] [names…] [vitest's arguments]`. Installs
+ * the CLIs first. After that everything (tests, model server, hub, agents) runs with only a loopback network.
  */
 import { CHOSEN_CLIS } from '../test/engines/chosen-clis.ts';
 import { inNamespace } from '../test/engines/namespace.ts';

@@ -6,7 +6,7 @@ export interface FileReport {
   file: string;
   passed: number;
   seconds: number;
-  /** Which, and how: the end of a long log is what people see. */
+  /** Failed tests with their messages. They are repeated at the end, because few people read a long log. */
   failures: string[];
 }
 
@@ -22,8 +22,8 @@ interface Report {
 }
 
 /**
- * Nothing may be passed over in silence: a skipped test, or a file that could not be loaded, counts as failed. Only when the caller
- * chose tests by title (`-t`) are the others meant to be skipped.
+ * Reads the report. A skipped test, or a file that could not be loaded, counts as failed. With `-t` the caller chose
+ * tests by title, so skipped tests are ignored.
  */
 export function readReport(file: string, isByTitle = false): FileReport[] {
   let report: Report;

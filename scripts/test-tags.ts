@@ -25,7 +25,7 @@ const ROW = /^\| (?!(?:Item|Attack|What|---) \|)([^|]+) \| ([^|]+) \| ([^|]+) \|
 export const tableRows = (document: string): TableRow[] =>
   [...document.matchAll(ROW)].map(([, name, , state]) => ({ tag: tagOf(name!), name: name!, state: state! }));
 
-/** `A1` for a row that begins with its number; otherwise its name, as in `shell-and-command-injection`. */
+/** Tag of a row: its number such as `A1`, or its name such as `shell-and-command-injection` if it has no number. */
 function tagOf(name: string): string {
   const number = /^[A-Z]\d+\b/.exec(name)?.[0];
   return number ?? name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
@@ -38,7 +38,7 @@ export const tagNames = (): string[] =>
 
 const TAGGED = /('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:\\.|[^`\\])*`),\s*(?:\{\s*)?tags: \[([^\]]*)\]/g;
 
-/** Read from the sources: running every test file only to list its tests takes minutes. */
+/** Reads the tags from the sources. Loading every test file only to list its tests would take minutes. */
 export function taggedTests(): TaggedTest[] {
   const files = globSync('{src,test,web}/**/*.test.{ts,tsx}', { cwd: root }).sort();
   return files.flatMap(file =>

@@ -1,4 +1,4 @@
-/** The test command: what tests need is there, the code is clean, every test passes. Ends with `N passed, N failed`. */
+/** The test command: installs missing programs, runs the checks and every test, and ends with `N passed, N failed`. */
 import { newSeed } from '../test/faults/random.ts';
 import { USUAL_CLIS } from './engine-clis.ts';
 import { ensurePrograms } from './programs.ts';
@@ -9,17 +9,17 @@ import { runEngineTests } from './test-engines.ts';
 const given = process.argv.slice(2);
 ensurePrograms(['git', 'tmux', 'chromium', 'bubblewrap', 'openssh-server']);
 
-// A fault that is looked at again must be the same fault.
+// The seed is fixed for this process, so that a failed round can be repeated.
 process.env.SQUAD_FAULT_SEED ??= String(newSeed());
 process.exit(tell(given.length > 0 ? [await runVitest(given)] : await everything()));
 
 async function everything(): Promise<Counts[]> {
-  // Tests wait a lot: the checks take the time that they leave.
+  // The checks run beside the tests, which wait most of the time.
   const [checked, tested] = await Promise.all([checks(), runVitestPatiently([])]);
   return [checked, tested, await runEngineTests(USUAL_CLIS)];
 }
 
-/** The tools that look at the code, one after the other. */
+/** Runs the tools of `npm run check` one after another. */
 async function checks(): Promise<Counts> {
   const failures: string[] = [];
   for (const command of [

@@ -72,7 +72,7 @@ afterAll(() => {
   turns.remove();
 });
 
-/** What an agent in a sandbox with this network is taken for with each token. `own` is its run's. */
+/** Callers that the hub recognises for an agent in a sandbox with this network, one for each token. `own` is its own run. */
 async function takenFor(network: 'full' | 'none', ...tokens: string[]): Promise<string[]> {
   const turn = { ...turns.turn('true'), runId: newRunId() };
   mkdirSync(turns.folder(turn), { recursive: true });

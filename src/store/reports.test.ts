@@ -205,7 +205,7 @@ describe('runs by status', () => {
   });
 });
 
-/** What triggers have counted, and the same read from the runs. */
+/** Counts of the triggers, and the same figures counted from the runs. */
 async function counted(file: string): Promise<{ kept: unknown[]; real: unknown[] }> {
   const rows = (text: string) => query(file, text);
   return {

@@ -237,7 +237,7 @@ test('a checkout by the user in the work tree is left alone', async () => {
   expect(fixture.subjects()).toEqual(['One', 'First']);
 });
 
-/** What an agent can do to its Git folder, and the outcome of a collection after a commit. */
+/** Attacks of an agent on its Git folder, and the outcome of a collection after a commit. */
 const HOSTILE: Record<string, [script: string, outcome: 'collected' | RegExp]> = {
   'config that runs commands': [
     'git config core.fsmonitor "touch $PWD/ran"; git config core.hooksPath "$PWD/hooks"; git config filter.x.clean "touch $PWD/ran"; git config core.pager "touch $PWD/ran"',
