@@ -272,7 +272,7 @@ export class Link {
     const request = this.waiting.get(id as number);
     if (!request) return;
     if (body.length > request.maxBody)
-      throw new Error(`${request.op} was answered with ${body.length} bytes`);
+      throw new Error(`The answer to ${request.op} has ${body.length} bytes, which is more than allowed`);
     if (ok === undefined) {
       const { code, message } = answerOf('error', error);
       this.waiting.delete(request.id);

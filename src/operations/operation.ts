@@ -181,13 +181,15 @@ export const HubStatus = z.object({
   page: z
     .string()
     .nullable()
-    .describe('Origin of the web UI: another at each start. Null until the port is bound'),
+    .describe('Origin of the web UI, different at each start. Null until the port is bound'),
   tokenFile: z.string(),
   warnings: z.array(z.string()).describe('Environment variables that the hub could not use'),
   restored: z
     .string()
     .nullable()
-    .describe('What was wrong with the database when this hub started, and what was restored; null: nothing'),
+    .describe(
+      'Fault of the database at the start of this hub, and the restored runs. Null if there was none',
+    ),
   successor: z
     .string()
     .nullable()

@@ -201,12 +201,12 @@ export class DoorLink {
 
   private connect(): Promise<number> {
     const door = readDoor(this.base);
-    if (!door) return Promise.reject(new Error('There is none'));
+    if (!door) return Promise.reject(new Error('The port for agents is not open'));
     const headers = { connection: 'Upgrade', upgrade: 'squad', authorization: `Bearer ${door.secret}` };
     return new Promise((resolve, reject) => {
       const asked = request({ host: '127.0.0.1', port: door.port, path: '/', headers });
       asked.once('error', reject);
-      asked.once('response', () => reject(new Error('Something else listens there')));
+      asked.once('response', () => reject(new Error('Another program listens at the port for agents')));
       asked.once('upgrade', (_, socket, first) => {
         const reader = new FrameReader((head, body) => this.toHub(head, body), {
           maxLine: MAX_BODY,

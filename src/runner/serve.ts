@@ -166,7 +166,8 @@ function machineId(home: string): string {
 
 function below(base: string, path: string): string {
   const normal = normalize(path);
-  if (isAbsolute(normal) || normal.startsWith('..')) throw new Error(`Not below the hub's folder: ${path}`);
+  if (isAbsolute(normal) || normal.startsWith('..'))
+    throw new Error(`The path ${path} is not below the hub's folder`);
   return join(base, normal);
 }
 

@@ -193,7 +193,7 @@ export const SubagentIdentity = z.strictObject({
   description: z
     .string()
     .regex(/\S/, 'must not be empty')
-    .describe('What the tool is for. Callers know nothing else about it.'),
+    .describe('Purpose of the tool. Callers know nothing else about it.'),
   outputSchemaPath: text
     .optional()
     .describe("JSON Schema file for the tool's result, which must be an object."),

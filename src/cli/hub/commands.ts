@@ -26,7 +26,7 @@ export function addHubCommands(program: Command, { command, does }: CommandMaker
   );
   command(program, 'prune', 'Delete old runs and their output')
     .option('--days <n>', 'Delete runs that ended more than this many days ago (default: prune.days)')
-    .option('--dry-run', 'Count the runs, delete nothing')
+    .option('--dry-run', 'Only count the runs that would be deleted')
     .action(does((context, options: PruneOptions) => pruneCommand(options, context)));
 
   const audit = command(program, 'audit', 'Show calls of agents to other MCP servers, newest last')

@@ -22,7 +22,7 @@ export function addMachineCommands(program: Command, { command, does }: CommandM
       (text, all: string[]) => [...all, text],
       [],
     )
-    .option('--slots <n>', 'How many runs it takes at once (default: its processors)', text =>
+    .option('--slots <n>', 'Maximum number of runs at once (default: one per processor)', text =>
       wholeNumber('--slots', text, 1, 1000),
     )
     .option('--ssh-config <file>', 'ssh configuration to use instead of your own')
@@ -39,14 +39,14 @@ export function addMachineCommands(program: Command, { command, does }: CommandM
     does((context, names: string[]) => doctorMachineCommand(names, context)),
   );
   command(machines, 'drain <name>', 'Place no new runs on a machine')
-    .option('--off', 'Let it take runs again')
+    .option('--off', 'Allow new runs on the machine again')
     .action(
       does((context, name: string, options: { off?: boolean }) =>
         drainMachineCommand(name, options, context),
       ),
     );
-  command(machines, 'rm <name>', 'Forget a machine')
-    .option('--lost', 'Also if runs are on it: they end as lost')
+  command(machines, 'rm <name>', 'Remove a machine')
+    .option('--lost', 'Remove it even if runs are on it; they end as lost')
     .action(
       does((context, name: string, options: { lost?: boolean }) =>
         removeMachineCommand(name, options, context),

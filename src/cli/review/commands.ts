@@ -80,7 +80,7 @@ export function addWorkCommands(program: Command, { command, does }: CommandMake
     does(context => overlapCommand(context)),
   );
   command(program, 'integrate [ids...]', 'Merge branches of ended runs: show the result, then ask')
-    .option('--into <branch>', 'Target branch (default: the branch they started from)')
+    .option('--into <branch>', 'Target branch (default: the branch that the runs started from)')
     .option('--check <command>', 'Command that must pass before merging (default: the configured one)')
     .option('--no-check', 'Skip the configured check')
     .option('--check-timeout <time>', 'Timeout of the check: 90s, 15m, 2h (default: 15m)', text =>

@@ -38,7 +38,7 @@ export function addRunCommands(program: Command, { command, does }: CommandMaker
         '--permission <level>',
         `Permission of each agent: ${Object.entries(PERMISSION_TEXT)
           .map(([level, text]) => `${level} (${text})`)
-          .join(', ')}; how far each engine holds it: ${guideUrl('reference/permissions.md')}`,
+          .join(', ')}; how far each engine enforces it: ${guideUrl('reference/permissions.md')}`,
       ).choices(Permission.options),
     )
     .addOption(
@@ -87,7 +87,7 @@ export function addRunCommands(program: Command, { command, does }: CommandMaker
     );
   command(program, 'tell <run> <text>', 'Send a message to a running agent')
     .usage('[options] RUN ("TEXT" | -)')
-    .option('--interrupt', 'End what the agent does now first')
+    .option('--interrupt', 'Interrupt the current work of the agent first')
     .addHelpText(
       'after',
       examples(
@@ -161,7 +161,7 @@ export function addWatchCommands(program: Command, { command, does }: CommandMak
       ),
     );
   command(program, 'wait <ids...>', 'Wait for runs or squads to end, and exit with their result')
-    .option('--any', 'Return as soon as one of them ends')
+    .option('--any', 'Return as soon as one of the runs ends')
     .option(
       '--timeout <time>',
       'Give up after this long (90s, 15m, 2h) with exit code 124; the runs continue',

@@ -37,12 +37,12 @@ import { waitForEndsOrAsks, waitingCall } from './wait.ts';
 const Aggregate = z.object({
   ok: z.number(),
   failed: z.number(),
-  running: z.number().optional().describe('Not ended yet'),
+  running: z.number().optional().describe('Runs that have not ended'),
   duration_seconds: z.number().nullable().describe('From the first start to the last end'),
   cost_usd: z.number().nullable(),
-  cost_unknown: z.number().optional().describe('Runs that reported none'),
+  cost_unknown: z.number().optional().describe('Runs that reported no cost'),
   tokens: Tokens.nullable(),
-  tokens_unknown: z.number().optional().describe('Runs that reported none'),
+  tokens_unknown: z.number().optional().describe('Runs that reported no tokens'),
   text: z.string(),
 });
 

@@ -23,7 +23,7 @@ export const sendMessage = operation({
   input: z.strictObject({
     run: z.string(),
     text: z.string(),
-    interrupt: z.boolean().optional().describe('End what it does now first'),
+    interrupt: z.boolean().optional().describe('Interrupt its current work first'),
   }),
   output: z.object({
     id: z.string(),

@@ -136,7 +136,8 @@ export function createSandboxes({ path, rooms, platform = process.platform }: Sa
     const filter = syscallFilter();
     const place = { cwd, statusFd: FIRST_FD + 1, filterFd: filter && FIRST_FD + 2, extra: found.extra };
     const args = sandboxArguments(sandbox, place);
-    if (args.some(arg => arg.includes('\0'))) throw new Error('a path of its sandbox holds a NUL');
+    if (args.some(arg => arg.includes('\0')))
+      throw new Error('a path of its sandbox contains a NUL character');
     const files = {
       ...{ args: join(folder, ARGUMENTS), status: join(folder, SANDBOX_STATUS) },
       filter: join(folder, FILTER),
