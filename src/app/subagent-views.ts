@@ -36,7 +36,7 @@ export interface SubagentViewPorts {
   version: string;
   workspaces: Workspaces;
   traces: Pick<Traces, 'on'>;
-  /** Also returns runs that have ended. */
+  /** Finds a run, even if it has ended. */
   run(id: RunId): Promise<Run | null>;
   /** Settles when the MCP servers of an ended run have ended. */
   serversGone(id: RunId): Promise<void>;

@@ -88,7 +88,7 @@ export function edgesOfLongLine(
 ): Required<LineReader>['piece'] {
   let edges: LineEdges | null = null;
   return (piece, isLast) => {
-    // Copied, so that the chunks can be freed.
+    // The parts are copied, so that the chunks can be freed.
     const { head, tail, bytes } = edges ?? {
       head: Buffer.from(piece.subarray(0, EDGE_BYTES)),
       tail: Buffer.alloc(0),

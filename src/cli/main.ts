@@ -94,7 +94,7 @@ function usageError({ message, code }: CommanderError, program: Command, args: s
   const command = commandNamed(program, first);
   const inner = command && commandNamed(command, second);
   const help = inner ? `${first} help ${second}` : command ? `help ${first}` : 'help';
-  // Commander's second line is a guess: "(Did you mean log?)".
+  // Commander's message has a guess on its second line, such as "(Did you mean log?)".
   const [problem = '', ...guess] = message.replace(/^error: /, '').split('\n');
   const guesses =
     code === 'commander.unknownCommand'

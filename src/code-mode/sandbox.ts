@@ -101,7 +101,7 @@ export interface SandboxMissing {
 }
 
 const TURN_OFF = 'Or turn code mode off: the model then calls its tools one by one.';
-/** Long enough to start a guest on a busy machine. */
+/** Timeout for starting a guest, even on a busy machine. */
 const VERIFY_TIMEOUT_MS = 30_000;
 const VERIFY_MEMORY_MB = 256;
 

@@ -105,9 +105,9 @@ export type Decision =
 const ALLOWED = { allowed: true } as const;
 
 /**
- * The only decision about what is allowed, with the reason: for lists, calls, commands and all lookups. With a run as
- * object: whether it is the subject itself or one of its descendants. With a thing of another server: whether the
- * subject may see and use it.
+ * Decides whether an action is allowed, and why. Lists, calls, commands and lookups all use this function. If the
+ * object is a run: whether the subject is that run or one of its ancestors. If the object is a thing of another server:
+ * whether the subject may see and use it.
  */
 export function decision(subject: Holder, action: 'use', object: Thing): UseDecision;
 export function decision(subject: Subject, action: Action, object?: Asked): Decision;

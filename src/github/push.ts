@@ -242,7 +242,7 @@ const RECEIVE_PACK = [
     'core.fsmonitor=false',
     'core.alternateRefsCommand=true',
     'receive.autogc=false',
-    // Any other value would check out files, which runs filters of that repository.
+    // Any other value would make git check out files, which runs filters of that repository.
     'receive.denyCurrentBranch=refuse',
   ].flatMap(setting => ['-c', setting]),
   'receive-pack',

@@ -14,7 +14,8 @@ export interface Peer {
 }
 
 /**
- * ESTABLISHED, and two states in which the program has closed only its sending half and may still wait for the answer.
+ * TCP states of an open connection: ESTABLISHED, and two states in which the program has closed only its sending half
+ * and may still wait for the answer.
  */
 const OPEN_STATES = ['01', '04', '05'];
 
@@ -56,8 +57,8 @@ async function readTables(): Promise<Peers | null> {
 }
 
 /**
- * Whether our user holds the other end of a loopback connection, or root, who can read everything anyway. On systems
- * where /proc does not show it, other users cannot read our command lines either.
+ * Whether the other end of a loopback connection belongs to this user, or to root, who can read everything anyway. Also
+ * true where the system has no such tables: other users cannot read command lines there.
  */
 export async function isOwnPeer(socket: Socket): Promise<boolean> {
   const peer = await peerOf(socket);

@@ -97,7 +97,10 @@ export function removeEnvironmentFile(home: string): boolean {
   return true;
 }
 
-/** Also accepts hand-written NAME=value lines. The error for an invalid line contains its number, never its text. */
+/**
+ * Parses the environment file, including hand-written NAME=value lines. The error for an invalid line contains its
+ * number, never its text.
+ */
 export function parseEnvironmentFile(text: string, file: string): Record<string, string> {
   const variables: Record<string, string> = {};
   for (const [index, raw] of text.split('\n').entries()) {

@@ -53,7 +53,7 @@ export interface ConnectOptions {
   home: string;
   env: Record<string, string | undefined>;
   program: HubProgram;
-  /** Maximum time to try. */
+  /** Maximum time to wait for a hub. */
   timeoutMs?: number;
   /** Called when a hub was started; the hub may still end before it answers. */
   onLaunch?(hub: LaunchedHub): void;

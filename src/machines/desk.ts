@@ -35,7 +35,7 @@ const Message = z.discriminatedUnion('t', [
   z.object({ t: z.literal('drop'), id }),
 ]);
 
-/** Calls that a machine may have open at once. */
+/** Maximum number of calls that a machine may have open at once. */
 const MAX_CALLS = 200;
 const PART = 256 * 1024;
 

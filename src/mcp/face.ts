@@ -77,7 +77,7 @@ export interface McpFaceOptions {
   services: UserServices;
   version: string;
   transport: 'stream' | 'http';
-  /** Does not include the client's name, which comes with each call. */
+  /** Caller without the client's name, because the name comes with each call. */
   caller: Caller;
   /** Toolsets that the client requested. Null if it named none. */
   toolsets: readonly Toolset[] | null;

@@ -242,7 +242,7 @@ const isCut = (error: unknown): boolean =>
   NoOutputGeneratedError.isInstance(error) ||
   InvalidResponseDataError.isInstance(error);
 
-/** Matches the start of every valid response of a type. */
+/** Patterns that match the beginning of every valid response, by API format. */
 const BEGINNINGS: Record<ModelType, RegExp> = {
   anthropic: /"type": ?"message_start"/,
   openai: /"choices": ?\[/,

@@ -258,7 +258,7 @@ export interface Tool {
   title: string;
   description: string;
   readOnly: boolean;
-  /** Only agents have this tool, depending on the type of their role. Its errors are not nested. */
+  /** Only agents have this tool, depending on the type of their role. Its errors have no outer object. */
   forAgents?: true;
   /** The caller is a program that reads the result as one text and fails on anything else. */
   textOnly?: true;

@@ -84,7 +84,8 @@ export async function runDoor(base: string): Promise<void> {
     }
     const id = `${own}-${++last}`;
     const headers = Object.fromEntries(Object.entries(asked.headers).filter(([name]) => PASSED.test(name)));
-    // The hub would close the connection because of such headers.
+    // A request with several values of a header, or with a long header, is refused here. The hub would close the whole
+    // connection because of it.
     if (Object.values(headers).some(value => typeof value !== 'string' || value.length > MAX_HEADER))
       return void response.writeHead(431).end();
     const head = { t: 'call', id, method: asked.method, headers };

@@ -49,7 +49,7 @@ export class BoxTurns {
   async start({ turn }: Ask<'start'>): Promise<TurnState> {
     for (;;) {
       const { state } = await this.hold(turn, () => this.begin(turn));
-      // Another request was just looking for the turn.
+      // Another request has found the turn in the meantime.
       if (state.state !== 'never_started') return state;
     }
   }

@@ -96,7 +96,7 @@ export const EventBody = z.discriminatedUnion('type', [
     reason: z.string().nullable(),
     feedbackCommit: z.string().nullable(),
   }),
-  /** The limit of review rounds changed. Null means that the limit of the settings applies again. */
+  /** The limit of review rounds was changed. Null means that the limit in the settings applies again. */
   z.object({ type: z.literal('review.limit_changed'), lineageId: RunId, limit: z.number().nullable() }),
   z.object({ type: z.literal('worktree.made'), path: z.string(), branch: z.string() }),
   z.object({

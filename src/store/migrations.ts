@@ -226,7 +226,7 @@ export const MIGRATIONS: { name: string; statements: Statement[] }[] = [
       {
         sqlite: `create index runs_figures on runs (created_at desc, id, squad_id, workspace, role_id, subagent, model, status,
          started_at, ended_at, cost_usd, input_tokens, output_tokens, cost_is_estimated)`,
-        // PostgreSQL limits an index entry to 2.7 kB, and these texts can be longer.
+        // PostgreSQL limits an index entry to 2.7 kB, and the texts of these columns can be longer.
         postgres: 'create index runs_figures on runs (created_at desc, id)',
       },
       // The old index is dropped, because the new index starts with the same columns.

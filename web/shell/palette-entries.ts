@@ -27,7 +27,8 @@ export function usePaletteEntries(keys: Binding[], typed: string): Entry[] {
   const reviews = useQuery('list_reviews', { ...here, isOpen: true });
   const workspaces = useQuery('list_workspaces', {});
   const runs = board.data?.runs ?? [];
-  // The hub matched the typed text anywhere in the run, so the hint contains it (hidden) for the local filter.
+  // The hub matched the typed text anywhere in the run. The hint contains the text in hidden form, so that the local
+  // filter keeps the run.
   const by = (words: string) => (board.isOf ? `\u200b${words}` : '');
   const ofRuns = runs.map(card => ({
     id: card.id,

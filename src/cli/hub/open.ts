@@ -48,7 +48,7 @@ export async function withProject(client: HubClient, path: string, folder: strin
 /** Address of the web UI without a key, for links in the terminal. */
 export async function webOrigin(client: HubClient, { out, json }: CliContext): Promise<string | null> {
   if (!out.isTTY || json) return null;
-  // An agent may have a terminal too, but the hub refuses this call. Its lines then have no links.
+  // The hub refuses this call to an agent, which may have a terminal too. Its lines then have no links.
   const status = await client.call('hub_status').catch(() => null);
   return status?.page ?? null;
 }

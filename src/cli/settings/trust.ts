@@ -60,7 +60,7 @@ export async function trustCommand(
   }
   const results: { file: string; trusted: boolean }[] = [];
   for (const file of files) {
-    // Works for a deleted file too, because the same text may come back.
+    // A deleted file can be untrusted too, because a file with the same text may come back.
     if (options.remove && (await untrust(home, file))) {
       results.push({ file, trusted: false });
       continue;

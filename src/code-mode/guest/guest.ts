@@ -137,7 +137,7 @@ let realm: Realm | null = null;
 
 /** Blocks until the host has read the message, so that a chatty program is slowed down and nothing piles up. */
 function send(json: unknown): void {
-  // A program may have replaced JSON.stringify.
+  // Only strings are sent, because a program may have replaced JSON.stringify.
   if (typeof json !== 'string') return;
   const body = Buffer.from(json, 'utf8');
   const header = Buffer.allocUnsafe(4);

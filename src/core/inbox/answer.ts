@@ -34,7 +34,7 @@ const FORMATS: Record<string, (text: string) => boolean> = {
     /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/.test(text) && isTime(text),
 };
 
-/** The limits of a server's schema that can be checked here. */
+/** The limits in a server's schema, as far as Squad can check them. */
 export function limitsOf(schema: Json): Limits {
   const { type, pattern, format } = schema;
   const number = (name: 'minimum' | 'maximum') =>

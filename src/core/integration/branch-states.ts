@@ -7,7 +7,10 @@ import { isAtReviewLimit } from '../../schema/shown-status.ts';
 import type { BranchTip, Integration } from '../ports/integration.ts';
 import type { Store } from '../ports/store.ts';
 
-/** Branches change outside Squad too, for example by `git merge` in a terminal. */
+/**
+ * How long a result is cached. It is short, because branches change outside Squad too, for example by `git merge` in a
+ * terminal.
+ */
 const FRESH_MS = 2_000;
 const MAX_GONE_KEPT = 10_000;
 const MAX_TRIES = 100;

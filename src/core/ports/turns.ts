@@ -118,8 +118,8 @@ export interface SandboxProblem {
 
 export interface TurnOptions {
   /**
-   * Whether processes that the agent left behind keep running. In a sandbox nothing outlives the agent, whatever this
-   * says.
+   * Whether processes that the agent left behind keep running. Without effect in a sandbox, where nothing outlives the
+   * agent.
    */
   keepLeftovers: boolean;
   /**

@@ -79,7 +79,10 @@ const endOf = ({ status, usage, startedAt, endedAt }: Run): Extract<EventBody, {
   durationMs: startedAt === null || endedAt === null ? null : endedAt - startedAt,
 });
 
-/** Says "if anything", because only after the agent has ended it is known whether there is work to save. */
+/**
+ * Where the work of an abandoned run is. The text says "if anything", because Squad finds out only later whether there
+ * is uncommitted work.
+ */
 const workLocation = (worktree: Worktree): string =>
   `Its work is on branch ${worktree.branch}; what was not committed, if anything, is saved as ${savedRefOf(worktree)}.`;
 

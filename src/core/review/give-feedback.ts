@@ -29,7 +29,7 @@ export async function retryWhileBranchMoves<T>(act: () => Promise<T>): Promise<T
 
 type FeedbackIntent = Extract<Intent, { kind: 'send_feedback' }>;
 
-/** Short timeout for another git process, where a later retry is possible. */
+/** Timeout for another git process, where a later retry is possible. */
 export const BRANCH_LOCK_TIMEOUT_MS = 500;
 
 /** Commits the feedback to the coder's branch and closes the review: both or neither. Returns the closed review. */

@@ -261,7 +261,7 @@ function worktreeOf({ id, worktree }: Run): Worktree {
   );
 }
 
-/** Short timeout, because clients wait while a hub starts. */
+/** Timeout for requests to the Git host during the recovery. It is short, because clients wait while a hub starts. */
 const RECOVERY_TIMEOUT_MS = 3_000;
 
 /**

@@ -72,7 +72,7 @@ export const MAX_COMMENT_LENGTH = 20_000;
 export const LineComment = z.strictObject({
   path: z.string().min(1).max(4096),
   line: z.number().int().min(1),
-  /** Side of the diff. */
+  /** Side of the diff on which the line is. */
   side: z.enum(['old', 'new']),
   /** Text of the line, to find it again when the file has changed. */
   quote: z.string().max(2000).optional(),

@@ -5,7 +5,7 @@ import type { Need } from '../../schema/run-card.ts';
 
 export const FAILURES = ['error', 'timeout', 'lost'] as const satisfies RunStatus[];
 
-/** Older failures do not count: after a day somebody has seen them, or nobody cares. */
+/** Age from which a failure does not count: after a day somebody has seen it, or nobody cares. */
 export const FAILURE_COUNTS_MS = 24 * 60 * 60_000;
 
 export const isFailure = (status: RunStatus): boolean => (FAILURES as readonly string[]).includes(status);

@@ -234,8 +234,8 @@ export class LiveRun {
   }
 
   /**
-   * Totals of the chat for the next turn. Null if the stored totals stay. A turn that reported nothing keeps the
-   * figures.
+   * Totals of the chat for the next turn. A turn that reported nothing keeps the earlier figures. Null if the stored
+   * totals stay.
    */
   get totalsOfChat(): ChatTotals | null {
     const before = this.chatMark === undefined || this.chatTotals === NOTHING_USED ? null : this.chatTotals;

@@ -313,7 +313,7 @@ export async function splitEnvironment(
   const { parent } = caller;
   // The calling run does not have these variables, but the user set them for it.
   const inherited = parent ? await files.variables(parent.id) : {};
-  // A run cannot get variables that it is denied by starting another run.
+  // A run must not get variables that were withheld from it by starting another run.
   const withheld = [...Object.keys(inherited), ...(parent?.type ? GITHUB_VARIABLES : [])].filter(
     name => caller.env[name] === undefined,
   );
@@ -341,7 +341,7 @@ export async function planOptions(
 ): Promise<RunOptions> {
   const meta: RoleMeta = role?.meta ?? {};
   const asked = optionsOf(request, meta);
-  // Includes the hub-wide budget, because the engine has to know it.
+  // The budget includes the hub-wide one, because the engine has to know it.
   const budget = {
     budgetUsd: runBudget(asked.budgetUsd, settings),
     stopAtBudget: asked.stopAtBudget,

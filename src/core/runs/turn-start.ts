@@ -96,7 +96,7 @@ function faultOf(id: string | null): string | null {
   if (length > MAX_CHAT_ID_LENGTH)
     return `the id it printed is ${length} characters of JSON; at most ${MAX_CHAT_ID_LENGTH} fit`;
   if (/\p{Cc}/u.test(id)) return 'the id it printed holds a control character';
-  // Invalid UTF-8 decodes to this character, so the id would differ from the printed one.
+  // The decoder writes U+FFFD in place of invalid UTF-8, so the id would differ from the printed one.
   if (id.includes('\ufffd')) return 'the id it printed is not UTF-8';
   return null;
 }

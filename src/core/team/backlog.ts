@@ -73,7 +73,7 @@ export function locateBacklog(text: string): { groups: LocatedGroup[]; notes: st
     let open: { indent: number; item: BacklogItem; notes: string[] } | null = null;
     for (const line of own) {
       const [, indent, mark, content] = (isCode(line) ? null : ITEM.exec(line.text)) ?? [];
-      // Without an item above, a line with this indent is a code block: an example.
+      // A line with this indent is an example (a code block in Markdown), unless it is below an item.
       const isExample = open === null && (indent ?? '').replace(/\t/g, '    ').length >= 4;
       if (!isExample && indent !== undefined && mark !== undefined && content !== undefined) {
         addNotes(open);

@@ -74,7 +74,8 @@ export function readDecisions(main: DecisionFile | null, inbox: readonly Decisio
     );
     break;
   }
-  // Numbered from the oldest, so that a decision keeps its id when another with the same title is added.
+  // Ids are numbered from the oldest decision, so that a decision keeps its id when another with the same title is
+  // added.
   const named = withIds([...merged, ...waiting.toReversed()]);
   const inInbox = named.splice(merged.length).reverse();
   return { decisions: inOrder([...named, ...inInbox]), notes };

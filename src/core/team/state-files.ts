@@ -43,7 +43,7 @@ export function addToLog(
   lines: readonly string[],
 ): { append: string } | { replace: string } {
   const { above, ours, isMarked } = split(file, IAC_HEAD);
-  // If a crash left an incomplete line, it is ended first.
+  // A line that a crash left incomplete is ended first.
   const lineEnd = ours === '' || ours.endsWith('\n') ? '' : '\n';
   const added = lineEnd + lines.map(line => `${line}\n`).join('');
   const isShort = ours.length + added.length <= MAX_LOG_BYTES;

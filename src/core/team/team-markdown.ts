@@ -49,7 +49,7 @@ export function teamLines(text: string): TeamLine[] {
   }
   let at = 0;
   return readMarkdown(rows.join('\n')).map(({ kind, text: own, level, closing }) => {
-    // Only the line that closes unclosed code has no number.
+    // Every line has a number, except the line that `readMarkdown` adds to close unclosed code.
     const number = numbers[at] ?? source.length;
     at += kind === 'heading' && !HEADING.test(rows[at] ?? '') ? 2 : 1;
     return { kind, text: own, level, closing, number };

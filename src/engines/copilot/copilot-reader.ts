@@ -139,7 +139,7 @@ async function withoutResult(error: Fields, exit: Exit): Promise<EngineEnd[]> {
   if (text(error.message)) return [failure(error, false)];
   const [told] = await stderrEnd(exit);
   if (told?.error) return [{ ...told, code: kind(told.error, null) }];
-  if (exit.exitCode !== 0) return []; // a signal, or an exit code without a message, adds nothing
+  if (exit.exitCode !== 0) return []; // a signal, or another exit code without a message, explains nothing
   const message = 'It ended without a result, though with exit code 0.';
   return [{ type: 'end', ok: false, answer: '', error: message, code: 'ENGINE_FAILED' }];
 }

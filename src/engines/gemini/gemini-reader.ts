@@ -62,7 +62,7 @@ export function geminiReader(): EngineReader {
     tooLong(beginning) {
       const type = longLineType(beginning);
       if (type === 'tool_use') return speech.restart();
-      // The user's prompt is also printed as a message, and may be long.
+      // The prompt is also printed as a message. A long line with it is not the answer.
       const isPrompt = /"role"\s*:\s*"user"/.test(beginning);
       if ((type === 'message' && !isPrompt) || type === 'unknown') speech.miss();
       return [];

@@ -25,7 +25,7 @@ export interface NativeSurroundings {
 
 type NativeSpec = Omit<Extract<EngineSpec, { kind: 'native' }>, 'kind'>;
 
-/** High limit, because a run's timeout and budget limit it first. */
+/** Maximum model turns of a run. It is high, because the run's timeout and budget limit a run first. */
 const MAX_TURNS = 200;
 
 /** Squad's own agent: a model with the tools of MCP servers and no tools of its own. */

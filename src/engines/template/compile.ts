@@ -51,7 +51,10 @@ export function runTemplate(template: string, values: TemplateValues, attempts =
   return { pieces, uses };
 }
 
-/** On a busy machine the system may suspend the hub for longer than a template may run. */
+/**
+ * Maximum attempts to run a template. On a busy machine the system may suspend the hub for longer than a template may
+ * run.
+ */
 const MAX_ATTEMPTS = 3;
 
 /**

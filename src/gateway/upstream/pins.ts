@@ -33,7 +33,7 @@ export class ServerPins {
         this.#pins = pins;
       },
       error => {
-        // Cleared, so that the next caller tries again.
+        // The failed attempt is forgotten, so that the next caller tries again.
         this.#loading = null;
         throw error;
       },

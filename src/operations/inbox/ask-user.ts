@@ -10,7 +10,7 @@ import { type Call, operation } from '../operation.ts';
 import { withHeartbeat } from '../runs/wait.ts';
 
 const WEEK_IN_MINUTES = 7 * 24 * 60;
-/** Shorter timeouts would give nobody time to answer. */
+/** Minimum timeout of a question. In less time nobody could answer. */
 const MIN_MINUTES = 0.5;
 
 const Input = z.strictObject({

@@ -75,7 +75,8 @@ async function shownItem({ runner, store }: Services, item: InboxItem): Promise<
       title: run ? runSummary(run) : '',
       name: run ? runName(run) : item.runId,
       roleId: run?.roleId ?? null,
-      // A run is removed together with its items; only a read in between finds an item without its run.
+      // A run is removed together with its items. An item without its run is found only if they are removed during this
+      // read.
       status: run?.status ?? 'lost',
     },
   };

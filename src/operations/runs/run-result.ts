@@ -307,7 +307,8 @@ export async function runResult(
   live: Run,
   { warnings = [], ceilingMs, tool }: { warnings?: string[] } & ResultOptions = {},
 ): Promise<RunResult> {
-  // A copy: the run changes while its turns are read, and an end must not be shown without its facts.
+  // A copy is used, because the run changes while its turns are read. An end would otherwise be shown without its
+  // facts.
   const run = { ...live };
   const { files } = services;
   const result = await resultWithoutText(services, run, tool);

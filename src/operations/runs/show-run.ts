@@ -108,7 +108,8 @@ export const showRun = operation({
   async run(call, input) {
     const { services } = call;
     const { store, files } = services;
-    // A copy: a live run changes while its turns are read, and an end must not be shown without its facts.
+    // A copy is used, because a live run changes while its turns are read. An end would otherwise be shown without its
+    // facts.
     const run = { ...(await findRun(services, input.run)) };
     const turn = { runId: run.id, number: run.turn };
     const [turns, squad, work, review, pullRequest, tries, setting, result, stdoutBytes, stderrBytes] =

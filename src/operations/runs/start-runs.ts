@@ -147,7 +147,7 @@ function refuseChats({ members }: SquadRequest): void {
   );
 }
 
-/** The path of a member in the input; a single spawn has no list. */
+/** Path of a member in the input, such as `members[0].`. Empty for a single spawn, whose input has no list. */
 function memberPath(members: RunRequest[], at: number): string {
   if (members[at]?.form !== 'spawn') return `members[${at}].`;
   return members.length === 1 ? '' : `agents[${at}].`;

@@ -19,7 +19,7 @@ function startOfCharacter(bytes: Uint8Array, at: number): number {
   return at;
 }
 
-/** End of the character that starts at `start`, or of the part of it that exists. At least `start + 1`. */
+/** End of the character that starts at `start`, even if the character is incomplete. At least `start + 1`. */
 function endOfCharacter(bytes: Uint8Array, start: number): number {
   const length = lengthOf(bytes[start]!);
   let end = start + 1;

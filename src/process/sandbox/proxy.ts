@@ -93,7 +93,7 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
       const made = { port: hubPort, room: makeRoom(bubblewrap, hubPort) };
       spare = made;
       made.room.catch(() => {
-        // The next request makes a new room.
+        // A failed room is dropped. The next request makes a new one.
         if (spare === made) spare = null;
       });
     }
@@ -298,7 +298,8 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
   function review(): void {
     for (const room of rooms)
       if (room.tenant!.lasts === 'processes' ? isEmpty(room) : isOver(room.tenant!)) {
-        // The record goes before the room. A missing room with a record means that the proxy process was killed.
+        // The record is removed before the room, because a missing room with a record means that the proxy process was
+        // killed.
         if (room.tenant!.lasts === 'turn') forgetRoom(room.tenant!.folder);
         closeRoom(room);
       }
@@ -399,7 +400,7 @@ async function makeRoom(bubblewrap: string, hubPort: number | null): Promise<Ope
   try {
     const ports = await handedOver(helper, fds, servers);
     helper.disconnect();
-    // The helper accepts connections too until it has exited.
+    // Until it has exited, the helper accepts connections too.
     await exitOf(helper);
     if (servers.length !== 2) throw new Error(stderr.trim() || 'its helper ended early');
     const [user, net] = fds.map(fd => `/proc/${process.pid}/fd/${fd}`);

@@ -110,7 +110,7 @@ function mountArguments(mounts: readonly Mount[]): string[] {
     if (!isAbsolute(mount.path) || normalize(mount.path) === '/')
       throw new Error(`${mount.path} cannot be a mount of a sandbox`);
     const isCovering = isBelow(mount.path, places.slice(system.length));
-    // The system folders are already mounted read-only.
+    // Paths in the system folders need no mount, because these folders are already mounted read-only.
     if (from === mount.path && access === 'read' && isBelow(from, system) && !isCovering) return [];
     const known = new Set(links.keys());
     const path = isBelow(mount.path, places) ? mount.path : withoutLinks(mount.path, places, links);
@@ -132,7 +132,7 @@ function mounted(path: string, from: string | null, access: Mount['access'], isO
 const isBelow = (path: string, folders: readonly string[]): boolean =>
   folders.some(folder => path === folder || path.startsWith(`${folder}/`));
 
-/** The kernel follows at most 40 symbolic links. */
+/** Maximum number of symbolic links in a path, as in the kernel. */
 const MAX_LINKS = 40;
 
 /**

@@ -25,7 +25,7 @@ const ARCHITECTURES: Partial<Record<NodeJS.Architecture, readonly Numbers[]>> = 
   ],
   riscv64: [{ arch: 0xc00000f3, ...GENERIC }],
 };
-/** Number of this system call on every architecture. */
+/** Number of the system call `io_uring_setup`, which is the same on every architecture. */
 const IO_URING_SETUP = 425;
 const AF_VSOCK = 40;
 

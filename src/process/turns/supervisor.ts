@@ -40,7 +40,7 @@ export interface Supervisor {
 export interface SupervisorOptions {
   runsDir: string;
   table?: ProcessTable;
-  /** Default: a supervisor that cannot limit the network. */
+  /** Without this option the supervisor cannot limit the network. */
   sandboxes?: Sandboxes;
   /** Called for errors that must not stop a turn. */
   onError?(message: string): void;

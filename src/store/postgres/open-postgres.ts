@@ -50,8 +50,8 @@ const SETTINGS = {
 };
 
 /**
- * "SQAD" and "SQAE". The hub that uses a schema holds the first advisory lock. A transaction that appends events holds
- * the second one.
+ * Numbers of advisory locks, "SQAD" and "SQAE" in ASCII. The hub that uses a schema holds the first lock. A transaction
+ * that appends events holds the second one.
  */
 const [HUB_LOCK, EVENT_LOCK] = [0x53_51_41_44, 0x53_51_41_45];
 const SCHEMA_OID = '(select oid from pg_namespace where nspname = current_schema())';
@@ -171,7 +171,7 @@ function backendOn({ reads, writes, lock, name }: Parts): Backend {
       await sql`select setval('events_seq_seq', greatest(${seq}::bigint, last_value)) from events_seq_seq
         where ${seq}::bigint > 0`.execute(trx);
     },
-    // PostgreSQL checks its own files.
+    // PostgreSQL checks its own files, so there is nothing to check here.
     fault: () => null,
     failureOf,
     close: async () => {

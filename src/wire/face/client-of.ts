@@ -59,11 +59,11 @@ const SECOND = 1000;
 const UNKNOWN = 45 * SECOND;
 
 const CLIENTS: ClientTimeouts[] = [
-  // This client ends a silent call after 30 minutes; over HTTP after 60 seconds without a first byte of the answer.
+  // Claude Code ends a silent call after 30 minutes; over HTTP after 60 seconds without a first byte of the answer.
   { name: /^claude[- ]code\b/i, withProgress: null, silent: 1620 * SECOND, silentHttp: UNKNOWN },
   { name: /^codex\b/i, withProgress: 270 * SECOND, silent: 270 * SECOND },
   { name: /^gemini-cli\b/i, withProgress: 540 * SECOND, silent: 540 * SECOND },
-  // This client has two limits: 600 seconds in total, and 300 seconds without progress.
+  // Qwen Code has two limits: 600 seconds in total, and 300 seconds without progress.
   { name: /^qwen-(cli|code)\b/i, withProgress: 540 * SECOND, silent: 270 * SECOND },
   // Copilots of other hosts (JetBrains, Xcode) have other names and unknown timeouts.
   { name: /^(github-copilot-(developer|cli)|copilot-cli)\b/i, withProgress: null, silent: 162 * SECOND },

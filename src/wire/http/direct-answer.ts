@@ -185,7 +185,8 @@ export function plainRequest(body: unknown): PlainRequest | null {
     id,
     method,
     name,
-    // The SDK adds empty arguments too, so the other server sees no difference.
+    // The SDK adds empty arguments to a call without arguments. A direct answer does the same, so the other server sees
+    // no difference.
     params: method === 'tools/call' && args === undefined ? { ...params, arguments: {} } : params,
     progressToken: undefined,
     peer: null,
@@ -202,7 +203,7 @@ export function headersAgree(headers: IncomingHttpHeaders, { era, method, name }
   const version = headers['mcp-protocol-version'];
   if (era === 'legacy') return version === undefined || SUPPORTED_PROTOCOL_VERSIONS.includes(String(version));
   if (version !== MODERN_REVISION || headers['mcp-method'] !== method) return false;
-  // Names with other characters are sent encoded, which is left to the SDK.
+  // Only plain names are compared here. Other names are sent encoded, and the SDK handles them.
   return method === 'tools/list' || (headers['mcp-name'] === name && NAME.test(name));
 }
 

@@ -213,7 +213,10 @@ export interface HttpTarget {
 /** Headers that only Squad sets, never a configuration. */
 const OURS =
   /^(host|content-(length|type|encoding)|transfer-encoding|connection|upgrade|te|accept|accept-encoding|expect|last-event-id|mcp-.*)$/i;
-/** Higher than the limit of calls in flight, so that a stream of changes never waits for a call. */
+/**
+ * Maximum number of connections. Higher than the limit of calls in flight, so that a stream of changes never waits for
+ * a call.
+ */
 const MAX_CONNECTIONS = 64;
 /**
  * Idle time after which a connection is closed. Shorter than that of most servers: a request on a connection that the

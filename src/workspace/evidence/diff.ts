@@ -9,7 +9,7 @@ import { PLAIN_DIFF, trackedChanges } from '../git/git-status.ts';
 import { feedbackCommits, withoutReview } from '../review/feedback-commits.ts';
 import { type Compared, commitsMade, type Difference, withComparison } from './compare.ts';
 
-/** Same limit as `core.bigFileThreshold` in git.ts. */
+/** Size from which a file counts as binary. The same as `core.bigFileThreshold` in git.ts. */
 const MAX_SHOWN_BYTES = 8 * 1024 * 1024;
 const LINK = 0o120000n;
 const KIND = 0o170000n;

@@ -96,7 +96,8 @@ function beyondBounds(text: string, { chars, lines, depth, references }: YamlBou
     isIndent &&= ' -?\t'.includes(sign);
     if (sign === '[' || sign === '{') open++;
     else if ((sign === ']' || sign === '}') && open > 0) open--;
-    // Counts only before a name: `* ` is a list item in Markdown, `**` bold text, `&&` a shell operator.
+    // Anchors and aliases are counted only before a name: `* ` is a list item in Markdown, `**` bold text, `&&` a shell
+    // operator.
     else if ((sign === '*' || sign === '&') && /\w/.test(text[at + 1] ?? '')) marks++;
     if (open > depth) return fault(at, `has more than ${depth} open brackets`);
     if (marks > references) return fault(at, `has more than ${references} anchors and aliases`);

@@ -181,7 +181,7 @@ export class GitIndex {
   setSkipWorktree = (paths: readonly string[]): Promise<void> =>
     this.#update(['--skip-worktree', '-z', '--stdin'], paths);
 
-  // `--missing-ok`, because a partial clone does not have every blob, and does not need it here.
+  // A partial clone does not have every blob, and does not need all of them here. Therefore `--missing-ok`.
   writeTree = async (): Promise<string> => outputLine(await this.run(['write-tree', '--missing-ok']));
 
   async commit(parent: string, message: string): Promise<string> {

@@ -149,7 +149,7 @@ function parseChanges(output: Buffer, hasCounts: boolean): Map<string, TrackedCh
   return changes;
 }
 
-/** `:100644 100755 …` */
+/** Whether the mode differs in a line such as `:100644 100755 …`. */
 const changesMode = (raw: string): boolean => raw.slice(1, 7) !== raw.slice(8, 14);
 
 function letter(raw: string): TrackedChange['status'] {

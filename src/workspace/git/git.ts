@@ -164,7 +164,7 @@ function execute(cwd: string, env: Record<string, string>, args: string[], how: 
   return runProgram({ argv, cwd, env: { ...env, ...how.env }, limitMs, maxBytes, signal, input });
 }
 
-/** Counts what a process allocates, not the files that it maps, such as packs. */
+/** Limits the memory that a process allocates. Files that it maps, such as packs, are not counted. */
 const withMemory = (bytes: number, argv: readonly string[]) =>
   [
     '/bin/sh',
@@ -265,7 +265,7 @@ const isLocked = (error: unknown): boolean =>
   error instanceof GitError && (LOCKED.test(error.said) || INCOMPLETE.test(error.said));
 
 const LOCKED = /\.lock': File exists|could not lock|another git process/i;
-/** Error message while another git is adding a work tree. Every git reads the records of all work trees. */
+/** Error of git while another git is adding a work tree, because every git reads the records of all work trees. */
 const INCOMPLETE = /failed to read \S*\/worktrees\/\S+\/(commondir|gitdir|HEAD)\b/;
 
 /** Turns an error of git into an error for the user. Returns other errors unchanged. */

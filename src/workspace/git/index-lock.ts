@@ -12,7 +12,7 @@ const LOCK_TIMEOUT_MS = 10_000;
 const TRY_EVERY_MS = 10;
 const CHECK_EVERY_MS = 250;
 
-/** A running git fills its lock file much sooner than this. */
+/** Age from which an empty lock file counts as abandoned. A running git fills its lock file much sooner. */
 const STALE_MS = 5_000;
 
 const processes = createProcessTable();

@@ -149,7 +149,7 @@ export function checkValues(values: Values, findings: Findings): CheckedFile {
   };
   const issues = LenientFile.safeParse(given, { error: describeZodIssue }).error?.issues ?? [];
   if (issues.length === 0) return CheckedFile.parse(given);
-  // A single copy for all changes, because there may be thousands of changes.
+  // The value is copied once for all changes, because there may be thousands of them.
   const copy = structuredClone(given);
   for (const issue of issues) {
     const path = stepsOf(issue);

@@ -171,7 +171,7 @@ async function readOutputSchema(given: string, path: Path, context: FileContext)
     );
   for (const format of unknown)
     findings.warn(path, `the output schema ${file} has the format "${format}", which is not checked`);
-  // The structured content of an MCP tool must be an object.
+  // The schema must describe an object, because the structured content of an MCP tool is one.
   if (schema.data.type !== 'object')
     return refuse(
       'is not the schema of an object',

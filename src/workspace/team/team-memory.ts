@@ -83,7 +83,7 @@ const changedByOthers = () =>
   });
 
 const MAX_ENTRIES = 1_000;
-/** Valid as a single path component on every system. Folders such as `_alumni` are not agents. */
+/** Names that are valid as a single path component on every system. Folders such as `_alumni` are not agents. */
 const NAME = /^[\p{L}\p{N}](?:[\p{L}\p{N} ._-]{0,62}[\p{L}\p{N}_-])?$/u;
 
 /** An agent with its files, as paths in the team's folder. */

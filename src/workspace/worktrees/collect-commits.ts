@@ -51,7 +51,7 @@ export type Checkpoint = (step: 'stage' | 'pack' | 'install' | 'index' | 'move' 
 const ON_HOSTILE = { limitMs: 300_000, maxMemoryBytes: 1024 ** 3 };
 const ONE_THREAD = ['-c', 'pack.threads=1'];
 const MAX_FILES = 1_000_000;
-/** Limit of the size on disk. */
+/** Maximum size of an agent's objects on disk. */
 const MAX_STAGED_BYTES = 4 * 1024 ** 3;
 /** Limit for trees and commits, which git reads into memory as a whole. */
 const MAX_OBJECT_BYTES = 64 * 1024 ** 2;
@@ -405,7 +405,7 @@ class Collection {
   }
 }
 
-/** Exit code of a failed git, so that the collection is retried. */
+/** Result for an incomplete state. Its exit code is that of a failed git, so that the collection is retried. */
 const INCOMPLETE = { code: 1, stderr: '' };
 
 /** Returns the full name of a ref, or a commit. */

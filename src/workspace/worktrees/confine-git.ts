@@ -134,7 +134,7 @@ async function renew(worktree: Worktree, agent: AgentGit, git: Git, isNew: boole
 const NEW = 'git.new-';
 const sharedObjects = (at: number): string => `shared-objects-${at}`;
 
-/** Asks git, because refs may be packed and HEAD may be a link. */
+/** Reads HEAD, branch and refs through git, because refs may be packed and HEAD may be a link. */
 async function readRepository(
   git: Git,
   ref: string,

@@ -119,7 +119,7 @@ async function copy({ workspace }: Worktree, setup: WorktreeSetup, signal?: Abor
     return await copyInto({ paths, source, target: workspace, signal });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    // System errors, such as a full disk, have a code.
+    // Errors of the system, such as a full disk, have a code. They are passed on unchanged.
     if (code !== undefined) throw error;
     throw new SquadError('SETUP_FAILED', `The work tree could not be set up: ${message}.`, {
       suggestions: ['Fix `worktree.copy` in .squad/squad.json.'],
@@ -168,7 +168,7 @@ async function confined(
 ): Promise<Pick<Command, 'argv' | 'env'>> {
   if (!confine) return { argv, env };
   return confine({ argv, env, stdin: null }).catch(error => {
-    // System errors, such as a full disk, have a code.
+    // Errors of the system, such as a full disk, have a code. They are passed on unchanged.
     if (error.code !== undefined) throw error;
     throw new SquadError(
       'SETUP_FAILED',

@@ -28,7 +28,7 @@ export const saveComments = (
   storage: Writer = sessionStorage,
 ): void => save(COMMENTS_KEY + run, comments, storage);
 
-/** Drafts survive a reload of the tab; the one typed last is the last. */
+/** Loads drafts, which survive a reload of the tab. The draft that was typed last is the last one. */
 export const loadDrafts = (run: string, storage: Reader = sessionStorage): Draft[] =>
   load(DRAFTS_KEY + run, isDraft, storage);
 

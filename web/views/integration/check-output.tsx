@@ -12,7 +12,8 @@ export function CheckOutput() {
     let timer: ReturnType<typeof setTimeout>;
     const stop = new AbortController();
     const read = async () => {
-      // A read can fail without a connection. It returns nothing when the check has just ended.
+      // An error is ignored, because the connection may be lost. There is no check in the answer when the check has
+      // just ended.
       const answer = await call('show_check', {}, { signal: stop.signal }).catch(() => null);
       if (stop.signal.aborted) return;
       if (answer?.check) setOutput(answer.check.output);

@@ -27,7 +27,7 @@ export function readClientFile(file: string): string | null {
   }
   const bytes = readFileSync(file);
   try {
-    // Fails on other encodings, because guessing one would change bytes that do not belong to Squad.
+    // Only UTF-8 is accepted. Guessing another encoding would change bytes that do not belong to Squad.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     throw unusable(file, 'is not UTF-8 text');

@@ -12,7 +12,7 @@ import {
 /** A header `[a.b]` and the keys below it. The first section is the top of the file, before any header. */
 interface TomlSection {
   path: string[];
-  /** True for `[[a.b]]`. */
+  /** True for the header of an array of tables, `[[a.b]]`. */
   array: boolean;
   start: number;
   /** End of the header or of the last key; comments and blank lines after it belong to the next section. */
