@@ -220,7 +220,7 @@ const DefaultFields = z.strictObject({
   compaction: z.unknown().optional().describe('Has no effect: a conversation is never shortened.'),
 });
 
-/** Required for editors only: the reader of the file knows the models and suggests one. */
+/** `model` is required only in the schema for editors. The reader of the file has a better error, which suggests a model. */
 export const SubagentDefaults = DefaultFields.meta({ required: ['model'] });
 export type SubagentDefaults = z.output<typeof SubagentDefaults>;
 

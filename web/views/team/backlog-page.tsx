@@ -119,7 +119,7 @@ function Items({ path }: { path: string }) {
   );
 }
 
-/** Runs can change the backlog file, and items show the status of their runs. */
+/** Whether the page loads the backlog again: a run may have changed the file, and items show the status of their runs. */
 export const changesBacklog = ({ events }: Changes): boolean =>
   events.some(({ body }) => /^(run\.(queued|started|ended)|review\.|squad\.)/.test(body.type));
 
