@@ -46,7 +46,7 @@ export class Limiter {
   }
 }
 
-/** A start that takes longer than this probably hangs. It continues, but the next start does not wait for it. */
+/** Time after which a start probably hangs. It continues, but the next start does not wait for it. */
 const COUNTED_MS = 3_000;
 
 /**

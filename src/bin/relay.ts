@@ -47,7 +47,9 @@ See also:
  * for this client has ended.
  */
 const STOP_TIMEOUT_MS = 20_000;
-/** MCP clients send their first message at once. If none comes within this time, no client started this server. */
+/**
+ * Time to wait for the first message. MCP clients send it at once, so without a message no client started this server.
+ */
 const SILENT_MS = 3_000;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 

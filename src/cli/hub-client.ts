@@ -48,7 +48,7 @@ const BACK_OFF_MS = 20;
 const HANDOVER_MS = 5_000;
 const SOCKET_RESTORED_MS = 4_000;
 const KNOCK_MS = 100;
-/** A hub that ran at least this long did not exit because of this client's request. */
+/** Running time from which the exit of a hub is not due to this client's request. */
 const STEADY_MS = 5_000;
 
 const backOff = (failedConnects: number): Promise<void> =>

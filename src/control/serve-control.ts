@@ -34,7 +34,7 @@ export interface ControlOptions {
 
 /** Maximum of unsent bytes, so that a terminal that reads slower than events arrive does not fill the hub's memory. */
 const MAX_UNSENT = 8 * 1024 * 1024;
-/** Sending of stored events pauses for a terminal that is this many bytes behind. */
+/** Number of unsent bytes from which the sending of stored events to a terminal pauses. */
 const MAX_BEHIND = 1024 * 1024;
 /** Limit for a line that never ends. The largest input is a task, which has its own limit. */
 const MAX_LINE_LENGTH = 32 * 1024 * 1024;

@@ -2,7 +2,10 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { type ErrorShape, SquadError } from '../schema/error.ts';
 
-/** Texts up to this size are read inline: the slowest reader needs a few milliseconds for them, and a thread takes longer to start. */
+/**
+ * Size up to which a text is read inline. The slowest reader needs a few milliseconds for such a text, and a thread
+ * takes longer to start.
+ */
 export const MAX_INLINE_CHARS = 8 * 1024;
 const TASK_TIMEOUT_MS = 10_000;
 const IDLE_MS = 10_000;

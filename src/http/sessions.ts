@@ -1,6 +1,6 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** A session with an open tab lasts as long as the hub. Without one, it ends after this time. */
+/** Time after which a session without an open tab ends. A session with an open tab lasts as long as the hub. */
 export const SESSION_IDLE_MS = 60 * 60_000;
 const MAX_SESSIONS = 100;
 

@@ -62,7 +62,7 @@ export async function countEnded(db: Db, filter: BoardFilter, slice?: Slice): Pr
   return count(db, slice ? indexedBy(db, 'runs_figures') : sql``, wanted);
 }
 
-/** Counts runs that failed within this time. Runs that failed earlier are not read. */
+/** Counts runs that failed from `from` until before `to`. */
 export const countFailed = (db: Db, filter: BoardFilter, at: number, { from, to }: Slice): Promise<number> =>
   count(db, filter.squadId === undefined ? indexedBy(db, FAILED_INDEX) : sql``, [
     ...matching(db, RUNS, filter),

@@ -15,7 +15,7 @@ const Mark = z.object({
 });
 export type Mark = z.infer<typeof Mark>;
 
-/** Numbers are padded to this width, so that they can be overwritten in place. */
+/** Width to which numbers are padded, so that they can be overwritten in place. */
 const WIDTH = 16;
 
 /**

@@ -73,8 +73,8 @@ export interface CheckedOptions extends Omit<StoreOptions, 'busyRetryMs'> {
 }
 
 /**
- * Ended runs are compared even if their folder changed up to this long before the last remaining event, because clocks
- * differ and are adjusted.
+ * Tolerance for comparing the time of a folder with that of the last remaining event, because clocks differ and are
+ * adjusted.
  */
 const MARGIN_MS = 60_000;
 

@@ -109,9 +109,11 @@ const MAX_HOLD_MS = 8;
 const RUNS_AT_ONCE = 100;
 /** Maximum number of events that one statement reads to find those of a type. */
 const EVENTS_AT_ONCE = 20_000;
-/** Runs that failed within this time are few enough for one statement. */
+/**
+ * Length of the periods in which failed runs are counted. One statement can read the runs that failed in one period.
+ */
 const FAILED_SLICE_MS = 6 * 3_600_000;
-/** A prefix of at least this many letters matches only a few ids, however many there are. */
+/** Length from which a prefix matches only a few ids, however many there are. */
 const FEW_LETTERS = 3;
 
 /** Sorted by name, an approved definition before a pending one. Null if the server was never listed. */

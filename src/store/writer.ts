@@ -4,7 +4,7 @@ import type { Event, NewEvent } from '../schema/event.ts';
 import { type Backend, withRetry } from './backend.ts';
 import type { NewEventRow, Tables } from './tables.ts';
 
-/** A write that is not urgent lets others join its transaction for this long. */
+/** How long a write that is not urgent waits for others to join its transaction. */
 const SHARE_MS = 30;
 /** Maximum number of changes in a transaction, because a transaction blocks the event loop. */
 const MAX_AT_ONCE = 500;

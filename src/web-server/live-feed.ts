@@ -5,7 +5,7 @@ import type { LiveClient } from './live-socket.ts';
 import type { WebPorts } from './ports.ts';
 
 export interface FeedOptions {
-  /** Events within this time are sent as one message. */
+  /** Time in which events are collected and sent as one message. */
   flushMs: number;
   beatMs: number;
 }

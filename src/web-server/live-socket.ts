@@ -10,7 +10,7 @@ import type { WebPorts } from './ports.ts';
 import type { Tickets } from './tickets.ts';
 
 export interface LiveClientOptions {
-  /** The connection is closed after this long without a message or pong. */
+  /** Time without a message or pong after which the connection is closed. */
   silentMs: number;
   /** Maximum number of unsent bytes of a client. Beyond it, messages for the client are dropped. */
   maxUnsentBytes: number;
@@ -18,7 +18,7 @@ export interface LiveClientOptions {
   reset(): Buffer;
 }
 
-/** A client has caught up when no more than this is unsent. */
+/** Number of unsent bytes up to which a client counts as caught up. */
 const DRAINED_BYTES = 64 * 1024;
 
 /** One open web UI. A slow reader costs a bounded amount of memory: messages above the limit are dropped, and a reset follows. */

@@ -1,7 +1,7 @@
 import { type Signal, signal } from '@preact/signals';
 import type { RunCard } from '../../src/schema/run-card.ts';
 
-/** Above this number, cards of runs that no view shows are dropped. */
+/** Number of cards from which cards of runs that no view shows are dropped. */
 const MAX_KEPT = 2_000;
 const FORGET_MS = 1_000;
 

@@ -2,7 +2,7 @@ import type { ClientMessage, LiveMessage } from '../../src/schema/live.ts';
 import { SILENT_MS } from '../../src/schema/web-ui.ts';
 import { backOffMs } from './back-off.ts';
 
-/** A restarting hub is back before this many failed attempts. */
+/** Number of failed attempts after which the hub counts as gone. A restarting hub is back sooner. */
 const FAILURES_UNTIL_OFFLINE = 6;
 const GOING_AWAY = 1001;
 

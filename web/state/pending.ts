@@ -11,7 +11,7 @@ export interface Changes {
   isReset: boolean;
 }
 
-/** Above this number, requesting all data again is cheaper. */
+/** Number of changes from which requesting all data again is cheaper. */
 const MAX_EVENTS = 2_000;
 
 /**

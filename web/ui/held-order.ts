@@ -3,7 +3,7 @@ import { noteMove } from './calm.ts';
 
 /** Delay before sorting, after the pointer or the focus has left the list. */
 const REST_MS = 1_000;
-/** A pointer that rests this long is not about to click, so the list may be sorted again. */
+/** Time after which a resting pointer is not about to click, so the list may be sorted again. */
 const IDLE_MS = 10_000;
 
 /**

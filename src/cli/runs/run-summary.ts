@@ -138,7 +138,7 @@ function nextSteps(runs: RunView[], columns: number, logins: Logins): string[] {
 }
 
 const MAX_COMMANDS = 4;
-/** With more commands than this, the same command for several runs is printed once. */
+/** Number of commands from which the same command for several runs is printed once. */
 const MAX_SEPARATE = 3;
 
 /** The most useful commands, best first. */

@@ -255,7 +255,7 @@ export interface ListEntry {
   takesAway: boolean;
 }
 
-/** Every list entry that applies to this role, or, without `who`, to any role. */
+/** Every list entry that applies to the role `who`, or without `who` to any role. */
 export function listEntries(
   config: McpConfig,
   server: string,

@@ -59,7 +59,7 @@ export interface RunFilter {
   lineageId?: RunId;
   /** Only runs with their own work tree. */
   hasWorktree?: true;
-  /** Only runs created before this time. Lists use it for paging. */
+  /** Only runs created before this time. Used for paging. */
   before?: number;
   limit: number;
 }
@@ -231,7 +231,7 @@ export interface Conversation {
 export interface ConversationFilter {
   workspace?: string;
   subagent?: string;
-  /** Only conversations that began before this time. Lists use it for paging. */
+  /** Only conversations that began before this time. Used for paging. */
   before?: number;
   limit: number;
 }

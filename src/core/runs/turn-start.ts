@@ -17,7 +17,7 @@ import { continuesChat, turnFiles, turnInput } from './turn-input.ts';
 import { chatEnvironment, environmentInside } from './turn-sandbox.ts';
 import { type TwoWayPorts, TwoWayTurn } from './two-way.ts';
 
-/** A create-chat command normally returns at once. One that takes longer than this hangs. */
+/** Time after which a create-chat command counts as hanging. Normally it returns at once. */
 const CREATE_CHAT_TIMEOUT_MS = 60_000;
 /** A create-chat command has nothing to save, so it gets little time to end. */
 const STOP_GRACE_MS = 1_000;

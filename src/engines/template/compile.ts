@@ -171,7 +171,7 @@ function invalid(
 const firstLine = (thrown: unknown) =>
   (isNativeError(thrown) ? thrown.message : String(thrown)).split('\n')[0]!.replace(/[.:]$/, '');
 
-/** Time limit. A template takes microseconds, so one that takes this long never ends and would block the hub. */
+/** Time limit of a template. A template takes microseconds, so a slower one never ends and would block the hub. */
 const MAX_RUN_MS = 250;
 
 export class RanTooLong extends Error {

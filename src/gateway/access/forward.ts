@@ -21,7 +21,8 @@ export function withoutReservedMeta<T extends Record<string, unknown>>(value: T)
 }
 
 /**
- * All texts of one result share this number of bytes. Text beyond it is cut, with a note that says how much is missing.
+ * Cuts texts that share a number of bytes, such as all texts of one result. A cut text gets a note that says how much
+ * is missing.
  */
 type TextBudget = (text: string) => string;
 

@@ -48,7 +48,7 @@ import {
   RunServers,
 } from './run-servers.ts';
 
-/** A list waits this long for servers whose definitions are not known yet. */
+/** How long a list waits for servers whose definitions are not known yet. */
 const LIST_TIMEOUT_MS = 5_000;
 /** Maximum length of a text. Longer text is cut, because an agent would not read it and has a small context. */
 const MAX_TEXT_BYTES = 200_000;

@@ -23,7 +23,7 @@ import { readAudit, verifyAudit } from './read-audit.ts';
 
 const FILE_BYTES = 64 * 1024 * 1024;
 const WRITE_BYTES = 256 * 1024;
-/** Entries are collected for this long, then written together. */
+/** Time in which entries are collected before they are written together. */
 const GATHER_MS = 25;
 /** Time until a written entry is synced, unless the entry is urgent. */
 const SYNC_MS = 1000;
@@ -37,7 +37,7 @@ export interface AuditLogOptions {
   warn(message: string): void;
   disk?: AuditDisk;
   timers?: Timers;
-  /** A file larger than this is rotated. */
+  /** Size from which a file is rotated. */
   fileBytes?: number;
 }
 

@@ -27,7 +27,7 @@ const MAX_CALLS = { inAll: 32, ofOneRun: 8 };
  */
 const MAX_OWN_CALLS = { inAll: 64, ofOneRun: 64 };
 const MAX_STARTS = 4;
-/** A shared server that no run uses is kept this long. */
+/** How long a shared server is kept while no run uses it. */
 const UNUSED_MS = 60_000;
 
 const LIST_CHANGES = new Map<string, ListKind>([

@@ -22,7 +22,7 @@ const MAX_REQUESTED_DELAY_MS = 3_600_000;
 /** Time without a fault after which the retry delays start from the first one again. */
 const STABLE_MS = 300_000;
 const PROBE_TIMEOUT_MS = 5_000;
-/** After this many late calls in a row the server counts as failed, even if it answers a probe. */
+/** Number of late calls in a row after which a server counts as failed, even if it answers a probe. */
 const MAX_LATE_CALLS = 3;
 
 /** The request was not sent, because the server is not available. */

@@ -20,7 +20,7 @@ export const listConversations = operation({
   input: z.strictObject({
     workspace: z.string().optional(),
     subagent: z.string().optional(),
-    /** Only conversations that began before this time. */
+    /** Only conversations that began before this time. Used for paging. */
     before: z.number().optional(),
     limit: z.number().int().min(1).max(MAX_CONVERSATIONS).default(50),
   }),

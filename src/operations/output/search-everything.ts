@@ -44,7 +44,7 @@ interface FoundOutputs {
 interface Wanted {
   q: string;
   workspace: string | undefined;
-  /** The search stops after this many outputs with matches. */
+  /** Number of outputs with matches after which the search stops. */
   limit: number;
   signal: AbortSignal;
 }

@@ -5,7 +5,7 @@ import { findExecutable } from './find-executable.ts';
 import type { ProgramStart } from './run-program.ts';
 
 interface Window extends ProgramStart {
-  /** A window that has not failed within this time counts as open. */
+  /** Time after which a window counts as open if it has not failed. */
   settleMs: number;
 }
 

@@ -28,8 +28,8 @@ import {
 } from './room-protocol.ts';
 
 /**
- * Time without a hub and without rooms before the proxy process exits. A killed hub that is still needed restarts
- * within this time.
+ * Time without a hub and without rooms after which the proxy process exits. A killed hub that is still needed restarts
+ * sooner.
  */
 const LINGER_MS = 2_000;
 const POLL_MS = 1_000;

@@ -16,7 +16,10 @@ const LAST_POLL_MS = 100;
 const SETTLE_MS = 50;
 /** Time that the wrapper gets to write its exit record once its agent is dead. */
 const RECORD_MS = 2000;
-/** A process that survives KILL this long cannot be ended: it is stuck in the kernel, or belongs to another user. */
+/**
+ * Time after which a process that survives KILL counts as impossible to end: it is stuck in the kernel, or belongs to
+ * another user.
+ */
 const GIVE_UP_MS = 10_000;
 
 /**

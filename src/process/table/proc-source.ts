@@ -12,7 +12,7 @@ const MAX_LINE_LENGTH = 1000;
 /** Flag in `/proc/PID/stat`. Kernel threads have no environment and never belong to a turn. */
 const KERNEL_THREAD = 0x200000;
 
-/** With more new processes than this, a list of all processes costs less, because callers share it. */
+/** Number of new processes from which a list of all processes costs less, because callers share it. */
 const MAX_LATER = 50;
 
 /**

@@ -1,6 +1,9 @@
 import type BetterSqlite3 from 'better-sqlite3';
 
-/** Lists of ids lead to statements of many lengths. Beyond this number the oldest statement is dropped. */
+/**
+ * Maximum number of prepared statements. Lists of ids lead to statements of many lengths, so the oldest statement is
+ * dropped.
+ */
 const MAX_PREPARED = 200;
 
 export function preparedOnce(handle: BetterSqlite3.Database): (sql: string) => BetterSqlite3.Statement {

@@ -62,7 +62,7 @@ interface HttpAnswerOptions {
   json: boolean;
   stream: boolean;
   /**
-   * After this time without an answer the stream is opened, so that the client sees that the request is being handled.
+   * Time without an answer after which the stream is opened, so that the client sees that the request is being handled.
    */
   openStreamMs: number;
   headers: Record<string, string>;

@@ -150,7 +150,7 @@ export interface HttpOptions {
    */
   bareSessionIdleMs?: number;
   /**
-   * After this time without an answer the stream of a call is opened, so that the client sees that the call is being
+   * Time without an answer after which the stream of a call is opened, so that the client sees that the call is being
    * handled.
    */
   openStreamMs?: number;

@@ -51,7 +51,7 @@ export interface StreamOptions {
   maxLineBytes?: number;
   /** Timeout for calls to finish after the client has ended its input. Then the connection closes. */
   drainMs?: number;
-  /** Keeps the connection open after the last answer until this resolves, within the same timeout. */
+  /** Called after the last answer. The connection stays open until the promise resolves, or until `drainMs` is over. */
   untilGone?(): Promise<void>;
   /** Called with the number of unanswered requests, whenever it changes. */
   onInFlight?(count: number): void;

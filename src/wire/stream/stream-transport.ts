@@ -35,9 +35,9 @@ interface Direct {
   isCancelled: boolean;
 }
 
-/** With more unread bytes than this, the input of a client is paused, so that its answers cannot fill the memory. */
+/** Number of unread bytes from which the input of a client is paused, so that its answers cannot fill the memory. */
 const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
-/** With more unread bytes than this, log messages for a client are dropped, because only new ones are useful. */
+/** Number of unread bytes from which log messages for a client are dropped, because only new ones are useful. */
 const MAX_UNREAD_LOG_BYTES = 1024 * 1024;
 
 /**

@@ -5,7 +5,7 @@ import type { Multiplexer } from './multiplexer.ts';
 
 const FIRST_PAUSE_MS = 1000;
 const MAX_PAUSE_MS = 60_000;
-/** A stream that lasted at least this long resets the retry delay. */
+/** Duration from which a stream resets the retry delay when it ends. */
 const STABLE_MS = 30_000;
 
 const KINDS = ['tools', 'prompts', 'resources'] as const;

@@ -36,9 +36,9 @@ interface LineChannelOptions extends Pick<StdioLinkOptions, 'stdout' | 'stdin' |
   mux: Multiplexer;
 }
 
-/** With more unread bytes than this, nothing more is sent to a server. */
+/** Number of unread bytes from which nothing more is sent to a server. */
 const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
-/** A line longer than this many messages of maximum size is treated as endless. */
+/** A line is treated as endless when it is longer than this number of messages of maximum size. */
 const ENDLESS_FRAMES = 8;
 /** Timeout between the end of a process and the end of its output, in either order. */
 const LAST_OUTPUT_TIMEOUT_MS = 250;

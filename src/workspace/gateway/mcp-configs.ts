@@ -78,7 +78,7 @@ interface McpConfigsOptions {
   warn(message: string): void;
 }
 
-/** A workspace without runs that was not requested for this long is no longer watched. */
+/** Time after which a workspace is no longer watched, if it has no runs and was not requested. */
 const IDLE_MS = 10 * 60_000;
 /** Delay before reading, because editors save in several steps, each with its own change event. */
 const SETTLE_MS = 50;

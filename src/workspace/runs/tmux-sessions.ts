@@ -35,8 +35,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const TMUX_TIMEOUT_MS = 2_000;
 const MAX_BYTES = 1024 ** 2;
 /**
- * The search for tmux is repeated after this time, so that many runs at once search only once and a new installation
- * is found soon.
+ * Time after which the search for tmux is repeated. Many runs at once then search only once, and a new installation is
+ * found soon.
  */
 const LOOK_AGAIN_MS = 5_000;
 

@@ -59,7 +59,7 @@ const MAX_BLOB_BYTES = 2 * 1024 ** 3;
 const MAX_INDEX_BYTES = 256 * 1024 ** 2;
 const MAX_LISTED_BYTES = 400 * 1024 ** 2;
 /**
- * Below these limits objects are stored one by one, as git does after a fetch. Otherwise each commit would add a pack
+ * Limits up to which objects are stored one by one, as git does after a fetch. Otherwise each commit would add a pack
  * to the repository.
  */
 const MAX_LOOSE = 100;

@@ -31,7 +31,7 @@ export function placeOfLine(file: DiffFile, { oldLine, newLine }: DiffLine): Dif
   return null;
 }
 
-/** Files with more lines are folded, and so are all files after this many lines in total. */
+/** Number of lines from which a file is folded, and total number of lines after which all files are folded. */
 const LONG_FILE = 400;
 const MAX_OPEN_LINES = 1_500;
 

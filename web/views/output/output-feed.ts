@@ -21,7 +21,7 @@ const TAIL = 128 * 1024;
  */
 const MAX_IN_PAGE = 1_000;
 const LEAST = 256;
-/** If the view is further behind than this, it skips the output in between. */
+/** Distance in bytes from which the view skips output in order to catch up. */
 const FAR_BEHIND = 1024 * 1024;
 const MAX_REQUESTS = 200;
 

@@ -20,7 +20,7 @@ export interface StageOptions {
 
 export interface StageReport extends ProbeReport {
   level: SandboxLevel;
-  /** Why runs cannot have this level here. Null if they can. */
+  /** Why runs cannot have the level here. Null if they can. */
   unavailable: { reason: string; suggestions: string[] } | null;
 }
 
