@@ -77,7 +77,7 @@ describe('a file that cannot be used says where and why', () => {
       ...([
         'CONFIG_INVALID',
         '5:3: "subagent.description" must not be empty',
-        'What the tool is for',
+        'Purpose of the tool',
       ] as const),
     ],
     [
