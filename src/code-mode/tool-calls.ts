@@ -66,7 +66,7 @@ export function createToolCalls(tools: ReadonlyMap<string, CodeTool>, pipe: Answ
     inFlight: () => [...going.values()].map(({ name }) => name),
     /** Called when the program has ended. Reports every call in flight as cancelled. */
     cancelAll() {
-      cancelling.abort(new Error('The program that called it has ended.'));
+      cancelling.abort(new Error('The program that called the tool has ended.'));
       for (const { reportCallEnd } of going.values()) reportCallEnd({ ok: false, error: CANCELLED });
       going.clear();
     },

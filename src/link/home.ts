@@ -35,8 +35,8 @@ export function socketPath(home: string, shortFolders: readonly string[] = SHORT
   const name = createHash('sha256').update(home).digest('hex').slice(0, 16);
   const paths = shortFolders.map(folder => join(folder, `squad-${userInfo().uid}`, `${name}.sock`));
   const own = paths.filter(path => isOwnFolder(dirname(path)));
-  // Anybody can create a folder of that name first. A folder with an existing socket has priority, so that all clients
-  // find the same one.
+  // Another user can create the folder first. In that case the next path is used. A path with an existing socket has
+  // priority, so that all clients find the same socket.
   return (
     own.find(path => statOf(path, lstatSync)) ??
     paths.find(path => own.includes(path) || !statOf(dirname(path), lstatSync)) ??

@@ -72,7 +72,7 @@ const PROBLEMS: Readonly<Record<string, [what: string, next: string]>> = {
 };
 
 export function setupProblem(code: string): SquadError {
-  const [what, next] = PROBLEMS[code] ?? ['Its runner could not be started', 'Try the ssh command yourself.'];
+  const [what, next] = PROBLEMS[code] ?? ['The runner could not be started', 'Try the ssh command yourself.'];
   return new SquadError('MACHINE_UNSUITABLE', what, { suggestions: [next] });
 }
 
@@ -87,7 +87,7 @@ export function sshFailure(said: string, code: number | null): SquadError {
     });
   return new SquadError(
     'MACHINE_UNSUITABLE',
-    `Its runner ended with exit code ${code}${last && `: ${last}`}`,
+    `The runner ended with exit code ${code}${last && `: ${last}`}`,
   );
 }
 

@@ -96,8 +96,8 @@ export class Desk {
     machine: string,
     { sentTo, headers }: { sentTo: string; headers: Record<string, string> },
   ): Refusal | null {
-    // An earlier hub process may already have made the call. A call that was sent to this hub process and is unknown
-    // here never arrived.
+    // A call that was sent to another hub process may already have been made there, so it is not repeated. A call that was
+    // sent to this process and is unknown never arrived.
     if (sentTo !== this.id)
       return [503, 'HUB_RESTARTED', 'The hub was restarted while this call was in progress'];
     const open = [...this.calls.keys()].filter(key => key.startsWith(`${machine}/`)).length;

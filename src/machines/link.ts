@@ -296,7 +296,7 @@ const keyOf = ({ runId, number }: TurnId): string => `${runId}/${number}`;
 const removed = (): SquadError => new SquadError('MACHINE_UNKNOWN', 'The machine was removed');
 
 const badRunner = (why: string): SquadError =>
-  new SquadError('MACHINE_UNSUITABLE', `Its runner sent something that is not in the protocol: ${why}`);
+  new SquadError('MACHINE_UNSUITABLE', `The runner sent something that is not in the protocol: ${why}`);
 
 /** Parses the handshake, and returns the bytes after it. */
 function handshake(send: () => void, onHello: (hello: Hello) => void): (chunk: Buffer) => Buffer {
@@ -324,7 +324,7 @@ function handshake(send: () => void, onHello: (hello: Hello) => void): (chunk: B
     if (before.length > MAX_CHATTER)
       throw new SquadError(
         'MACHINE_UNSUITABLE',
-        `Its shell printed more than ${MAX_CHATTER / 1024} KiB before the handshake of the runner`,
+        `The shell there printed more than ${MAX_CHATTER / 1024} KiB before the handshake of the runner`,
         {
           suggestions: ['Make its shell profile print nothing in sessions without a terminal.'],
         },

@@ -73,8 +73,8 @@ async function waitForTask(
 }
 
 /**
- * Null when there is no such task. `askUnlessTold`: the client can be asked, except for questions that are marked as
- * shown under this key.
+ * State of a task. Null if there is no such task. With `askUnlessTold` the client can answer questions. The value is the
+ * key under which shown questions are remembered, so that each question is asked only once.
  */
 export async function taskState(
   services: Services,

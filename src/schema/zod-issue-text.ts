@@ -46,7 +46,10 @@ function amount(origin: string, bound: string, count: number | bigint): string {
   return `be ${bound} ${count}`;
 }
 
-/** Lists the kinds of all variants, or describes the problem with the first variant of the right kind. */
+/**
+ * Describes a value that fits no variant of a union: the problem with the first variant of the same kind, or else the
+ * kinds of all variants.
+ */
 function describeUnion(forms: readonly (readonly z.core.$ZodIssue[])[], input: unknown): string {
   const isOfKind = (issue: z.core.$ZodIssue) => issue.path.length === 0 && issue.code === 'invalid_type';
   const fitting = forms.find(issues => !issues.some(isOfKind));

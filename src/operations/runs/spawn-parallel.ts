@@ -38,7 +38,7 @@ const Aggregate = z.object({
   ok: z.number(),
   failed: z.number(),
   running: z.number().optional().describe('Runs that have not ended'),
-  duration_seconds: z.number().nullable().describe('From the first start to the last end'),
+  duration_seconds: z.number().nullable().describe('Seconds from the first start to the last end'),
   cost_usd: z.number().nullable(),
   cost_unknown: z.number().optional().describe('Runs that reported no cost'),
   tokens: Tokens.nullable(),

@@ -38,7 +38,7 @@ const LAST_LINE = /(?:\r\n|\n|\r)---[^\S\r\n]*(?:\r\n|\n|\r|$)/g;
 function splitHead(source: string): { head: string; body: string } | null {
   const start = FIRST_LINE.exec(source)?.[0].length;
   if (start === undefined) return source.trimEnd() === '---' ? null : { head: '', body: source };
-  // Searches from the line feed before the frontmatter, because the frontmatter may be empty.
+  // The search for the closing line begins at the line feed before the frontmatter, because the frontmatter may be empty.
   LAST_LINE.lastIndex = start - 1;
   const end = LAST_LINE.exec(source);
   if (end === null) return null;

@@ -49,7 +49,8 @@ export async function repairNewWorktree(git: Git, path: string): Promise<string>
 
 async function writeConfig(git: Git, file: string, config: Buffer): Promise<void> {
   await writeFile(file, config);
-  // These settings belong to the other work tree. Git exits with 5 if a setting does not exist.
+  // The configuration is a copy, and these two settings are only for the work tree that it was copied from. Git exits with
+  // 5 if a setting does not exist.
   for (const key of ['core.bare', 'core.worktree'])
     await git.run(['config', '--file', file, '--unset-all', key], { codes: [5] });
 }
