@@ -68,7 +68,7 @@ function ofPart(runId: RunId, { role }: TraceMessage, part: TracePart): Subagent
   return [{ level: 'info', data: { event: 'response', runId, ...short('text', part.text) } }];
 }
 
-/** For a call that a program made: names the call that ran the program. */
+/** Fields that name the call that ran the program, for a call that a program made. */
 const place = ({ within }: { within?: string }) => (within === undefined ? {} : { within });
 
 /** Returns a short value unchanged, and the beginning of a long one, marked as truncated. */

@@ -20,7 +20,7 @@ export async function lintConfig(given: string[], context: CliContext): Promise<
     ]);
     return EXIT.done;
   }
-  // Imported here, because only this command needs it.
+  // The reader of subagent files is imported here, because only this command needs it.
   const { lintSubagent } = await import('../../workspace/subagents/subagent-file.ts');
   const env = { ...process.env } as Record<string, string>;
   const checked: ({ file: string } & ReturnType<typeof countsOf>)[] = [];

@@ -147,7 +147,7 @@ async function giveUp(
     .catch(() => {}); // the recovery of this run has already failed, so errors here are ignored
   await runner.lose(run, {
     code: 'LOST',
-    message: `Its state could not be recovered: ${error.message}`,
+    message: `The state of the run could not be recovered: ${error.message}`,
   });
   return 'lost';
 }

@@ -84,7 +84,10 @@ function parse(template: string): Ast {
   }
 }
 
-/** Templates with only variables, texts and conditions, as most are. Such a template always terminates. */
+/**
+ * Matches all code in a template that has only variables, texts and conditions. Most templates are of this kind, and
+ * they always terminate.
+ */
 const STRAIGHT = new RegExp(
   `\\b(it\\.)?(${VARIABLES.join('|')})\\b|\\bif\\b|\\belse\\b|'[^'\\\\]*'|"[^"\\\\]*"|[!=]==?|[\\s(){};!&|?:]`,
   'g',

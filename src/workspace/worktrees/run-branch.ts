@@ -317,7 +317,7 @@ class PreviousIndex {
     }
   }
 
-  /** Turns a copy of the current index into this earlier one. Changes that were staged since the move stay. */
+  /** Restores this earlier index in a copy of the current one. Changes that were staged since the move stay. */
   async restore(index: GitIndex): Promise<void> {
     const since = await index.changesFrom(this.#move.to);
     await index.copy(this.#file, this.#move.from);
