@@ -134,7 +134,8 @@ function mayAct(subject: Subject, { name, agents: needs }: Action, object: Asked
   if (subject.kind === 'user') return isForAgents ? { allowed: false, reason: 'for_agents' } : ALLOWED;
   if (needs === null) return { allowed: false, reason: 'for_the_user' };
   if (!subject.isLive && name !== 'squad_status') return { allowed: false, reason: 'ended' };
-  // Denied, because a subagent file names programs, and they would be started for an agent that must not start any.
+  // A subagent file names programs, and they would be started for an agent that must not start any. Therefore the call
+  // is denied.
   if (needs === 'subagent' && !subject.isSubagent) return { allowed: false, reason: 'subagent' };
   if ((needs === 'spawn' || needs === 'lead') && !subject.spawn) return { allowed: false, reason: 'spawn' };
   if (needs === 'approvals' && !subject.approvals) return { allowed: false, reason: 'approvals' };

@@ -37,7 +37,7 @@ export class Hosts {
     return host === this.web || (this.isWebAtAddress && host === this.addresses[0]);
   }
 
-  /** For browsers that do not resolve the name: makes the web UI available at 127.0.0.1 too. */
+  /** Makes the web UI available at 127.0.0.1 too, for browsers that do not resolve the random name. */
   openAtAddress(): string {
     this.isWebAtAddress = true;
     return this.addresses[0]!;

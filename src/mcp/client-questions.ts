@@ -113,7 +113,7 @@ export class ClientRoots {
     this.#known = null;
   }
 
-  /** For modern clients: returns the answer that asks for roots, when the call failed because no workspace was set. */
+  /** Returns the answer that asks a modern client for its roots, if the call failed because no workspace was set. */
   async request(call: Call, failure: unknown): Promise<ToolResult | null> {
     if (call.era !== 'modern' || !call.capabilities.roots || this.#known !== null) return null;
     if (call.raw.mcpReq.inputResponses !== undefined || !NO_WORKSPACE.has(asSquadError(failure).code))

@@ -13,7 +13,7 @@ export const TracePart = z.discriminatedUnion('type', [
     name: z.string(),
     mediaType: z.string(),
     bytes: z.number(),
-    /** Hash of the content at that time. The file may have changed since. */
+    /** Hash of the content when the file was added. The file may have changed since. */
     sha256: z.string().optional(),
   }),
   z.object({

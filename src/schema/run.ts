@@ -249,7 +249,7 @@ export const Squad = z.object({
 export type Squad = z.infer<typeof Squad>;
 
 export const ChatTotals = Usage.extend({
-  /** State of the engine's own chat file at that time. Null if the file was not found. */
+  /** State of the engine's own chat file when the totals were reported. Null if the file was not found. */
   mark: z.string().nullable().default(null),
 });
 export type ChatTotals = z.infer<typeof ChatTotals>;

@@ -5,7 +5,8 @@
 export function shellWord(word: string): string {
   if (/^[\w@%+=:,./-]+$/.test(word)) return word;
   if (!CONTROL.test(word)) return `'${word.replaceAll("'", `'\\''`)}'`;
-  // Control characters are escaped. A line feed would end the command, and the others are not shown.
+  // Control characters are escaped, because a line feed would end the command and other control characters are not
+  // shown.
   const escaped = word.replace(/[\\']/g, '\\$&').replace(new RegExp(CONTROL, 'gu'), bytesOf);
   return `$'${escaped}'`;
 }

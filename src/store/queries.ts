@@ -161,7 +161,7 @@ export async function events(db: Db, filter: EventFilter): Promise<Event[]> {
   return (await query.orderBy('seq', filter.reverse ? 'desc' : 'asc').execute()).map(rowToEvent);
 }
 
-/** Grouped by quarter of an hour, because in every time zone a day begins with a whole quarter. */
+/** Sums are grouped by quarter of an hour, because in every time zone a day begins with a whole quarter. */
 const quarterOf = (at: number): number => Math.floor(at / 900_000);
 
 export async function spent(

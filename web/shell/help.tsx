@@ -2,7 +2,7 @@ import { shownKey } from '../key-names.ts';
 import type { Binding } from '../keys.ts';
 import { Dialog } from '../ui/dialog.tsx';
 
-/** Generated from the active key bindings, so the list is always complete. */
+/** The list of shortcuts is generated from the active key bindings, so it is always complete. */
 export function Help({ keys, onClose }: { keys: Binding[]; onClose(): void }) {
   return (
     <Dialog title="Keyboard shortcuts" onClose={onClose}>

@@ -53,7 +53,7 @@ function announcements({ events }: Changes): string[] {
   });
 }
 
-/** Shown without a session: the files of the web UI are public, the data of the hub is not. */
+/** Page of a browser without a session. The files of the web UI are public, but the data of the hub is not. */
 function Locked() {
   return (
     <main class="locked">

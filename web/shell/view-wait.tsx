@@ -4,7 +4,7 @@ import { Problem } from '../ui/problem.tsx';
 import { isStale } from './banner.tsx';
 import type { WaitProps } from './later.tsx';
 
-/** Shown until a view is loaded. */
+/** Placeholder that is shown until a view is loaded. */
 export function ViewWait({ hasFailed, retry }: WaitProps) {
   if (!hasFailed && !isStale())
     return (

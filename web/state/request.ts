@@ -1,6 +1,6 @@
 import type { RoutedName } from '../../src/operations/operations.ts';
 
-/** Inserted by the build. See `vite.config.ts`. */
+/** Routes of the operations, which the build inserts. See `vite.config.ts`. */
 declare const SQUAD_ROUTES: Readonly<Record<RoutedName, string>>;
 
 export interface Request {

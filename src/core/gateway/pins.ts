@@ -91,7 +91,9 @@ function distinct(listed: readonly Definition[]) {
 
 /** Number of unchanged lines that are shown around a change. */
 const CONTEXT = 3;
-/** Two definitions with more edits are shown one after the other, because comparing them would take too long. */
+/**
+ * Number of edits from which two definitions are shown one after the other, because comparing them would take too long.
+ */
 const MAX_EDITS = 2_000;
 
 /** Pending definitions, each with the difference to the approved one. */

@@ -30,7 +30,7 @@ export function chooseCandidates(runs: readonly Run[], named: ReadonlySet<RunId>
   for (const sharing of trees.values()) {
     const isNamed = sharing.some(({ id }) => named?.has(id));
     if (named && !isNamed) continue;
-    // Skipped: the branch of a reviewer is not meant to be merged.
+    // The branch of a reviewer is skipped, because it is not meant to be merged.
     if (!named && sharing.every(({ reviewOf }) => reviewOf !== null)) continue;
     const run = sharing.reduce((last, each) => (each.createdAt > last.createdAt ? each : last));
     const why = reasonAgainst(run, sharing, isNamed);

@@ -132,7 +132,7 @@ export class Integrator {
         if (intent.kind === 'check') await this.#clear(intent);
         if (intent.kind === 'integrate') lines.push(...(await this.#settle(intent)));
       } catch (thrown) {
-        // A repository that cannot be read must not block the others.
+        // The error becomes a line of the log, because a repository that cannot be read must not block the others.
         lines.push(
           `A merge or check in ${placeOf(intent)} is not finished yet: ${asSquadError(thrown).message}`,
         );

@@ -37,8 +37,8 @@ export interface GitHost {
   /** Finds the repository of a folder. Throws REMOTE_MISSING and CONFIG_INVALID. */
   repository(folder: string, access: GitHostAccess): Promise<HostedRepository>;
   /**
-   * Whether the commit changes anything compared to that branch (null: since the work tree was created). Throws
-   * GIT_FAILED.
+   * Whether the commit changes anything compared to the base branch. With null, compared to the start of the work tree.
+   * Throws GIT_FAILED.
    */
   changesAnything(
     worktree: Worktree,

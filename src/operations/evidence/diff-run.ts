@@ -57,7 +57,7 @@ export const diffRun = operation({
   },
 });
 
-/** For a run whose folder is gone: compares its branch instead. */
+/** Compares the branch of a run whose folder is gone. */
 async function diffOfBranch(
   { files, workTree }: Services,
   { id }: Run,

@@ -153,7 +153,7 @@ export const findOverlap = operation({
       ...{ runId: run.id, repository },
       files: touched[at]?.files ?? [],
     }));
-    // Compared per repository: the same path in two repositories is not the same file.
+    // Files are compared per repository: the same path in two repositories is not the same file.
     const overlaps = [...Map.groupBy(changes, ({ repository }) => repository).values()].map(overlapOf);
     const files = overlaps.flatMap(overlap => overlap.files);
     return {

@@ -44,7 +44,8 @@ export function toolchainFolders(env: Surroundings): string[] {
 }
 
 /**
- * For a file in `node_modules`: its package with the packages around it. For any other file: its toolchain or folder.
+ * Folder that a program's file needs. For a file in `node_modules` it is the package with the packages around it, for
+ * any other file its toolchain or folder.
  */
 function folderOf(file: string, env: Surroundings): string {
   const at = file.indexOf(MODULES);

@@ -274,8 +274,8 @@ export function createHttpHandler(options: HttpOptions): HttpHandler {
     endSessions: owner => accesses.end(owner, ENDED),
     close: async () => {
       closed = true;
-      // Destroyed without an answer, as in a crash: a model that asked for permission, for example, would take an error
-      // for an answer.
+      // Open requests are destroyed without an answer, as in a crash. A model that asked for permission, for example,
+      // would take an error for an answer.
       for (const res of unanswered) if (!res.writableEnded) res.destroy();
       await accesses.endAll(STOPPING);
     },

@@ -157,7 +157,7 @@ export async function replaceFile(
 export const writePlainFile = (path: string, bytes: Buffer): Promise<void> =>
   replaceFile(path, bytes, { mode: 0o644, sync: false });
 
-/** Returns false if something of that name already exists. */
+/** Creates a file. Returns false if something with the same name already exists. */
 export async function createFile(
   path: string,
   content: string,

@@ -71,7 +71,7 @@ const NO_OBJECTS = '0'.repeat(40);
 const NOTHING: CollectedCommits = { commits: 0, note: null };
 
 interface Seen {
-  /** Fingerprint at the last successful collection of that depth. */
+  /** Fingerprint of the agent's Git folder at the last successful collection with the same depth. */
   branch?: string;
   refs?: string;
   /**

@@ -122,8 +122,8 @@ const isInTheWay = (error: unknown): boolean =>
   /already exists|already registered|already checked out|missing but locked/.test(error.said);
 
 /**
- * Whether an existing branch of that name belongs to this work tree: git had them registered together, or the branch
- * starts at the same base.
+ * Whether an existing branch with the name of the run's branch belongs to this work tree: git had them registered
+ * together, or the branch starts at the same base.
  */
 async function hasOwnBranch(git: Git, { branch, base }: Worktree, wasOurs: boolean): Promise<boolean> {
   const tip = await branchTip(git, branch);

@@ -211,7 +211,7 @@ export async function restoreBranch(
 
 type BranchState = Pick<WorktreeState, 'tip' | 'ahead' | 'isMerged'>;
 
-/** Reads each part separately, so that an error in one does not hide the others. */
+/** Reads each part of the state separately, so that an error in one part does not hide the others. */
 export async function worktreeState(worktree: Worktree, env: Environment): Promise<WorktreeState> {
   const errors: string[] = [];
   const orElse = <T>(work: Promise<T>, fallback: T): Promise<T> =>

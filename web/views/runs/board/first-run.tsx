@@ -21,7 +21,9 @@ const OK: StatusStyle = { word: 'ok', icon: 'check', tone: 'good' };
 const MISSING: StatusStyle = { word: 'missing', icon: 'cross', tone: 'bad' };
 const NOTE: StatusStyle = { word: 'note', icon: 'warn', tone: 'ask' };
 
-/** Shown while there are no runs. Shows which requirements are met, and the ways to start a first run. */
+/**
+ * Page that is shown while there are no runs. It shows which requirements are met, and the ways to start a first run.
+ */
 export function FirstRun() {
   const { route } = useLocation();
   const path = workspace.value;
