@@ -7,7 +7,7 @@ import { tell } from './tell-counts.ts';
 import { runEngineTests } from './test-engines.ts';
 
 const given = process.argv.slice(2);
-ensurePrograms(['git', 'tmux', 'chromium', 'bubblewrap', 'openssh-server']);
+ensurePrograms(['git', 'tmux', 'chromium', 'chromium-headless-shell', 'bubblewrap', 'openssh-server']);
 
 // The seed is fixed for this process, so that a failed round can be repeated.
 process.env.SQUAD_FAULT_SEED ??= String(newSeed());
