@@ -2,8 +2,9 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CliName } from '../../scripts/engine-clis.ts';
-import type { TestSquad } from '../support/squad.ts';
+import { type CliName, cliAt } from '../../scripts/engine-clis.ts';
+import { Screen } from '../support/screen.ts';
+import { type TestSquad, until } from '../support/squad.ts';
 import { chosenClis } from './chosen-clis.ts';
 import { EngineSquad } from './engine-squad.ts';
 import { mock } from './model-server/script.ts';
@@ -64,5 +65,35 @@ describe.each(chosenClis())('%s with Squad installed in it', name => {
     expect(tools.filter(tool => tool.endsWith('squad_status'))).toHaveLength(1);
     expect(tools.filter(tool => /squad.*(spawn_|start_squad)/.test(tool))).toEqual([]);
     expect(wasStarted(it.squad)).toBe(false);
+  });
+});
+
+describe.each(chosenClis().filter(name => name === 'claude'))('%s that is just starting', name => {
+  test('keeps the entry of Squad, and Squad keeps what it writes', async () => {
+    await using it = await EngineSquad.start([name]);
+    const config = join(it.squad.env.HOME!, '.claude.json');
+    const settings = () => JSON.parse(readFileSync(config, 'utf8'));
+    for (const round of [1, 2, 3]) {
+      const user = {
+        hasCompletedOnboarding: true,
+        customApiKeyResponses: { approved: [it.squad.env.ANTHROPIC_API_KEY!.slice(-20)] },
+        projects: { [it.squad.workspace]: { hasTrustDialogAccepted: true } },
+      };
+      writeFileSync(config, JSON.stringify(user, null, 2));
+      const screen = Screen.open(it.squad, [], { program: [cliAt(name).program], columns: 120 });
+      try {
+        // The later rounds install later in the start, during which Claude Code writes the file several times.
+        if (round > 1) await until('it has written its file', () => settings().firstStartTime);
+        if (round > 2) await screen.shows('Claude Code v');
+        expect(await it.squad.run(['install', 'claude-code', '--yes'])).toMatchObject({ code: 0 });
+        await screen.shows('❯');
+        await until('it has counted its start', () => settings().numStartups);
+      } finally {
+        screen.close();
+      }
+      expect(settings()).toMatchObject({ numStartups: 1, mcpServers: { squad: { type: 'stdio' } } });
+      await it.squad.run(['install', 'claude-code', '--undo']);
+      expect(settings().mcpServers?.squad).toBeUndefined();
+    }
   });
 });

@@ -7,12 +7,16 @@ import { SquadError } from '../../schema/error.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { workspaceRoot } from '../../workspace/settings/cwd.ts';
 import { confirmWithUser, refuseAgents } from '../arguments.ts';
-import { type CliContext, hiddenWarningLines, print, printResult } from '../context.ts';
+import { type CliContext, hiddenWarningLines, print, printNotes, printResult } from '../context.ts';
 import { lastingPath, NPX, withOwnCommand } from '../own-command.ts';
 import { squadProgram } from '../package-files.ts';
 import type { Style } from '../terminal/style.ts';
-import { CLIENT_NAMES, type ClientName } from './install/clients.ts';
+import { CLIENT_NAMES, type ClientName, clientNamed } from './install/clients.ts';
 import { apply, plan, undo, undoEnvironment } from './install/plan.ts';
+import { runningClient } from './install/running-client.ts';
+
+/** Time without a change by the client after which the entry counts as kept. */
+const SETTLE_MS = 2_000;
 
 export interface InstallOptions {
   project?: boolean;
@@ -38,7 +42,7 @@ export async function installCommand(
   const backups = join(home, 'install');
   const project = options.project ? resolve(context.workspace ?? process.cwd()) : undefined;
   if (options.undo) {
-    const result = undo(client, backups, project);
+    const result = await undo(client, backups, project);
     const environment = undoEnvironment(home, backups);
     return printResult(context, { ...result, environment }, () => [
       result.message,
@@ -46,10 +50,11 @@ export async function installCommand(
     ]);
   }
   const program = squadProgram();
+  const { platform } = process;
   const planned = plan(client, {
     home: homedir(),
     env: process.env,
-    platform: process.platform,
+    platform,
     ...(project !== undefined && { project }),
     workspace: await projectFolder(context),
     program,
@@ -71,16 +76,28 @@ export async function installCommand(
     return printResult(context, { client, file, diff, changed, applied: false }, () => [
       'Nothing was written.',
     ]);
-  apply(planned, backups);
+  const { title, savesFromMemory } = clientNamed(client);
+  const running = changed ? runningClient(clientNamed(client), { home: homedir(), platform }) : [];
+  if (running.length > 0)
+    printNotes(context, [
+      `${title} is running (process ${running.join(', ')}). Checking for ${SETTLE_MS / 1000} s that it keeps the entry.`,
+    ]);
+  const rewrites = await apply(planned, backups, Date.now(), running.length > 0 ? SETTLE_MS : 0);
   const { PATH } = process.env;
   const lasting = { ...process.env, ...(PATH !== undefined && { PATH: lastingPath(PATH) }) };
   const saved = options.dryRun ? [] : writeEnvironmentFile(home, lasting);
   const undoCommand = withOwnCommand(
     `squad install ${shellWord(client)}${options.project ? ' --project' : ''} --undo`,
   );
-  const result = { client, file, diff, changed, applied: changed, environment: saved };
+  const result = { client, file, diff, changed, applied: changed, running, rewrites, environment: saved };
   return printResult(context, result, () => [
     ...(changed ? [`Wrote ${file}. Undo: ${undoCommand}`] : []),
+    ...(rewrites > 0 ? [`The client overwrote the entry, so it was written ${rewrites + 1} times.`] : []),
+    ...(running.length > 0 && savesFromMemory
+      ? [
+          `Close ${title} before you change a setting in it: it would remove the entry, which it has not read.`,
+        ]
+      : []),
     `Variables saved in ${join(home, 'env')}, for clients that pass no environment to agents: ${saved.join(', ') || 'none'}`,
     ...(program === NPX
       ? [

@@ -1,4 +1,5 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   existsSync,
   mkdirSync,
@@ -11,7 +12,7 @@ import {
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { withOwnCommand } from '../../../src/cli/own-command.ts';
 import { BIN, callTool, TestSquad } from '../../support/squad.ts';
 
@@ -233,6 +234,30 @@ describe('squad install', () => {
     );
     expect((await client.listTools()).tools.map(({ name }) => name)).toContain('spawn_agent');
     await client.close();
+  });
+
+  test('keeps its entry when a client that is open writes an old copy of the file over it', async () => {
+    await using squad = new TestSquad();
+    const file = squad.write('../user/.gemini/settings.json', '{"ui":{}}');
+    const gemini = squad.write(
+      '../user/bin/gemini',
+      `const fs = require('node:fs'); console.log('open'); let left = 1;
+      setInterval(() => { if (left > 0 && fs.readFileSync(${JSON.stringify(file)}, 'utf8').includes('squad')) { left--; fs.writeFileSync(${JSON.stringify(file)}, '{"ui":{}}'); } }, 5);`,
+    );
+    const client = spawn(process.execPath, [gemini], {
+      env: squad.env,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    onTestFinished(() => void client.kill('SIGKILL'));
+    await once(client.stdout, 'data');
+    const ran = await squad.run(['install', 'gemini', '--yes']);
+    expect(ran).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(`Gemini CLI is running (process ${client.pid}).`),
+      stdout: expect.stringContaining('The client overwrote the entry, so it was written 2 times.'),
+    });
+    expect(ran.stdout).toContain('Close Gemini CLI before you change a setting in it');
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ ui: {}, mcpServers: { squad: {} } });
   });
 
   test('gives Claude Desktop, which starts servers in /, the workspace it was installed from', async () => {

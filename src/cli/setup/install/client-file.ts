@@ -10,6 +10,7 @@ import {
   statSync,
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { replaceFile } from '../../../link/replace-file.ts';
 import { SquadError } from '../../../schema/error.ts';
 
@@ -70,6 +71,43 @@ function linkTarget(file: string): string {
   if (!found) return file;
   if (!found.isSymbolicLink()) return join(realpathSync(dirname(file)), basename(file));
   return linkTarget(resolve(realpathSync(dirname(file)), readlinkSync(file)));
+}
+
+/** A crashed client leaves its lock behind. Claude Code itself takes over a lock of this age. */
+const STALE_LOCK_MS = 10_000;
+const LOCK_TIMEOUT_MS = 15_000;
+
+/**
+ * Runs `work` while this process holds the lock that the client itself takes for every change of its file: a folder,
+ * because `mkdir` is atomic everywhere. A client that reads, changes and replaces the file meanwhile would undo the
+ * change. `work` takes milliseconds, so the lock need not be renewed.
+ */
+export async function withClientLock<T>(lock: string | null, work: () => T): Promise<T> {
+  if (lock === null || !(await takeLock(lock))) return work();
+  try {
+    return work();
+  } finally {
+    rmSync(lock, { recursive: true, force: true });
+  }
+}
+
+async function takeLock(lock: string): Promise<boolean> {
+  for (const end = performance.now() + LOCK_TIMEOUT_MS; ; await pause(10)) {
+    try {
+      mkdirSync(dirname(lock), { recursive: true });
+      mkdirSync(lock);
+      return true;
+    } catch (error) {
+      // In a folder that cannot be written, writing the file fails with an error of its own.
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') return false;
+    }
+    const since = statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+    if (Date.now() - since > STALE_LOCK_MS) rmSync(lock, { recursive: true, force: true });
+    else if (performance.now() > end)
+      throw new SquadError('CONFIG_INVALID', `The client holds ${lock}, so nothing was written.`, {
+        suggestions: ['Close the client, then run the command again.'],
+      });
+  }
 }
 
 const unusable = (file: string, what: string) =>

@@ -29,6 +29,12 @@ export interface Client {
   projectFiles: string[];
   /** Keys of Squad's entry in the file. */
   entryPath: [string, string];
+  /** Names of its programs in a list of processes. */
+  programs: string[];
+  /** The client takes a lock, the folder `FILE.lock`, whenever it changes the user's file. */
+  takesLock?: boolean;
+  /** A running client keeps the file in memory, and removes what it did not read when a setting is changed in it. */
+  savesFromMemory?: boolean;
   entry(context: InstallContext): Entry;
   /** Command that starts the client in a script and lets it call the tools without asking. */
   headless?: string;
@@ -49,6 +55,8 @@ const CLIENTS = {
     userFiles: ({ home, env }) => [join(env.CLAUDE_CONFIG_DIR || home, '.claude.json')],
     projectFiles: ['.mcp.json'],
     entryPath: ['mcpServers', SERVER],
+    programs: ['claude'],
+    takesLock: true,
     entry: context => ({
       type: 'stdio',
       ...stdio(context),
@@ -65,6 +73,7 @@ const CLIENTS = {
     userFiles: context => [join(settingsFolder(context), 'Claude', 'claude_desktop_config.json')],
     projectFiles: [],
     entryPath: ['mcpServers', SERVER],
+    programs: ['claude-desktop', 'Claude'],
     entry: context => ({
       ...stdio(context),
       ...environment(context, context.workspace ? { SQUAD_WORKSPACE: context.workspace } : {}),
@@ -82,6 +91,7 @@ const CLIENTS = {
     userFiles: ({ home }) => [join(home, '.cursor', 'mcp.json')],
     projectFiles: ['.cursor/mcp.json'],
     entryPath: ['mcpServers', SERVER],
+    programs: ['cursor', 'Cursor'],
     entry: context => ({ ...stdio(context), ...environment(context) }),
     next: () => 'Restart Cursor and switch `squad` on in its MCP settings.',
   },
@@ -91,6 +101,7 @@ const CLIENTS = {
     userFiles: context => [join(settingsFolder(context), 'Code', 'User', 'mcp.json')],
     projectFiles: ['.vscode/mcp.json'],
     entryPath: ['servers', SERVER],
+    programs: ['code', 'Code'],
     entry: context => ({ type: 'stdio', ...stdio(context), ...environment(context) }),
     next: () => 'Run "MCP: List Servers" in VS Code and start `squad`.',
   },
@@ -100,6 +111,7 @@ const CLIENTS = {
     userFiles: ({ home, env }) => [join(env.CODEX_HOME || join(home, '.codex'), 'config.toml')],
     projectFiles: ['.codex/config.toml'],
     entryPath: ['mcp_servers', SERVER],
+    programs: ['codex'],
     entry: context => ({
       ...stdio(context),
       startup_timeout_sec: 30,
@@ -116,6 +128,8 @@ const CLIENTS = {
     userFiles: ({ home, env }) => [join(env.GEMINI_CLI_HOME || home, '.gemini', 'settings.json')],
     projectFiles: ['.gemini/settings.json'],
     entryPath: ['mcpServers', SERVER],
+    programs: ['gemini'],
+    savesFromMemory: true,
     entry: context => ({ ...stdio(context), timeout: HOUR_MS, ...environment(context, CEILING) }),
     headless: 'gemini --approval-mode yolo',
     next: () => 'Start Gemini CLI again; `/mcp` lists `squad`.',
@@ -126,6 +140,7 @@ const CLIENTS = {
     userFiles: ({ home, env }) => [join(env.QWEN_HOME || join(home, '.qwen'), 'settings.json')],
     projectFiles: ['.qwen/settings.json'],
     entryPath: ['mcpServers', SERVER],
+    programs: ['qwen'],
     entry: context => ({ ...stdio(context), timeout: HOUR_MS, ...environment(context, CEILING) }),
     headless: 'qwen --approval-mode yolo',
     next: () => 'Start Qwen Code again; `/mcp` lists `squad`.',
@@ -136,6 +151,7 @@ const CLIENTS = {
     userFiles: ({ home, env }) => [join(env.COPILOT_HOME || join(home, '.copilot'), 'mcp-config.json')],
     projectFiles: [],
     entryPath: ['mcpServers', SERVER],
+    programs: ['copilot'],
     entry: context => ({
       type: 'local',
       ...stdio(context),
@@ -155,6 +171,7 @@ const CLIENTS = {
     },
     projectFiles: ['opencode.json', 'opencode.jsonc'],
     entryPath: ['mcp', SERVER],
+    programs: ['opencode'],
     entry: context => ({
       type: 'local',
       command: [stdio(context).command, ...stdio(context).args],

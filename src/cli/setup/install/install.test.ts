@@ -1,4 +1,5 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   appendFileSync,
   chmodSync,
@@ -9,17 +10,21 @@ import {
   readdirSync,
   readFileSync,
   realpathSync,
+  rmdirSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { parse } from 'jsonc-parser';
-import { expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { writeEnvironmentFile } from '../../../link/environment-file.ts';
-import { CLIENT_NAMES, type InstallContext } from './clients.ts';
+import { CLIENT_NAMES, clientNamed, type InstallContext } from './clients.ts';
 import { apply, lostInstalls, plan, undo, undoEnvironment } from './plan.ts';
+import { runningClient } from './running-client.ts';
 
 const HOUR = 3_600_000;
 
@@ -205,79 +210,79 @@ test('the diff is unified, with three lines of context', () => {
   expect(diff).not.toContain('key5');
 });
 
-test.each(CLIENT_NAMES)('%s: installing twice changes nothing, undoing leaves no trace', client => {
+test.each(CLIENT_NAMES)('%s: installing twice changes nothing, undoing leaves no trace', async client => {
   const { context, backups } = newUser();
   const first = plan(client, context);
-  apply(first, backups);
+  await apply(first, backups);
   expect(readFileSync(first.file, 'utf8')).toBe(first.after);
   expect(statSync(first.file).mode & 0o777).toBe(0o600);
   const second = plan(client, context);
   expect(second).toMatchObject({ changed: false, diff: '' });
-  apply(second, backups);
+  await apply(second, backups);
   expect(readdirSync(backups)).toHaveLength(1);
-  expect(undo(client, backups)).toMatchObject({ outcome: 'deleted', file: first.file });
+  expect(await undo(client, backups)).toMatchObject({ outcome: 'deleted', file: first.file });
   // Neither the file, nor the folders made for it, nor the backup.
   expect(readdirSync(context.home)).toEqual(['state']);
   expect(readdirSync(join(context.home, 'state'))).toEqual([]);
-  expect(undo(client, backups)).toMatchObject({ outcome: 'nothing', file: null });
+  expect(await undo(client, backups)).toMatchObject({ outcome: 'nothing', file: null });
 });
 
-test('the backup is private, and undo restores the exact bytes and mode', () => {
+test('the backup is private, and undo restores the exact bytes and mode', async () => {
   const { context, write, backups } = newUser();
   const text = '\uFEFF{\r\n\t"key": "secret", // c\r\n\t"mcpServers": {}\r\n}';
   const file = write('.claude.json', text);
   chmodSync(file, 0o664);
-  apply(plan('claude-code', context), backups, Date.UTC(2026, 0, 2, 3, 4, 5, 6));
+  await apply(plan('claude-code', context), backups, Date.UTC(2026, 0, 2, 3, 4, 5, 6));
   const [name] = readdirSync(backups);
   expect(name).toBe('claude-code-2026-01-02T03-04-05-006Z.json');
   expect(statSync(join(backups, name as string)).mode & 0o777).toBe(0o600);
   expect(statSync(file).mode & 0o777).toBe(0o664);
   expect(readFileSync(file, 'utf8').startsWith('\uFEFF{\r\n')).toBe(true);
-  expect(undo('claude-code', backups).outcome).toBe('restored');
+  expect((await undo('claude-code', backups)).outcome).toBe('restored');
   expect(readFileSync(file, 'utf8')).toBe(text);
   expect(statSync(file).mode & 0o777).toBe(0o664);
 });
 
-test('undo removes only our entry from a file that changed since', () => {
+test('undo removes only our entry from a file that changed since', async () => {
   const { context, write, backups } = newUser();
   const file = write('.claude.json', '{\n  "starts": 1\n}\n');
-  apply(plan('claude-code', context), backups);
+  await apply(plan('claude-code', context), backups);
   writeFileSync(file, readFileSync(file, 'utf8').replace('"starts": 1', '"starts": 2'));
-  const result = undo('claude-code', backups);
+  const result = await undo('claude-code', backups);
   expect(result).toMatchObject({
     outcome: 'entry_removed',
     message: expect.stringContaining('changed since'),
   });
   expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ starts: 2 });
-  expect(undo('claude-code', backups).outcome).toBe('nothing');
+  expect((await undo('claude-code', backups)).outcome).toBe('nothing');
 });
 
-test('undo keeps an earlier table of servers, and folders that are not empty', () => {
+test('undo keeps an earlier table of servers, and folders that are not empty', async () => {
   const { home, context, write, backups } = newUser();
   const file = write('.claude.json', '{\n  "mcpServers": {}\n}\n');
-  apply(plan('claude-code', context), backups);
+  await apply(plan('claude-code', context), backups);
   writeFileSync(file, readFileSync(file, 'utf8').replace('{\n', '{\n  "starts": 2,\n'));
-  expect(undo('claude-code', backups).outcome).toBe('entry_removed');
+  expect((await undo('claude-code', backups)).outcome).toBe('entry_removed');
   expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ starts: 2, mcpServers: {} });
 
-  apply(plan('cursor', context), backups);
+  await apply(plan('cursor', context), backups);
   write('.cursor/other.json', '{}');
-  expect(undo('cursor', backups).message).toContain(
+  expect((await undo('cursor', backups)).message).toContain(
     `Kept the folder ${join(home, '.cursor')}, which is not empty.`,
   );
   expect(readdirSync(join(home, '.cursor'))).toEqual(['other.json']);
 });
 
-test('undo removes the environment file with the last install; before, it names the clients that use it', () => {
+test('undo removes the environment file with the last install; before, it names the clients that use it', async () => {
   const { home, context, backups } = newUser();
   const squadHome = join(home, 'state');
-  for (const client of ['cursor', 'claude-code'] as const) apply(plan(client, context), backups);
+  for (const client of ['cursor', 'claude-code'] as const) await apply(plan(client, context), backups);
   writeEnvironmentFile(squadHome, { PATH: '/bin' });
-  undo('cursor', backups);
+  await undo('cursor', backups);
   expect(undoEnvironment(squadHome, backups)).toBe(
     `Kept ${join(squadHome, 'env')}, which claude-code still uses.`,
   );
-  undo('claude-code', backups);
+  await undo('claude-code', backups);
   expect(undoEnvironment(squadHome, backups)).toBe(`Removed ${join(squadHome, 'env')}.`);
   expect(undoEnvironment(squadHome, backups)).toBeNull();
   expect(readdirSync(squadHome)).toEqual([]);
@@ -296,48 +301,48 @@ test('undo keeps an environment file that the user edited or wrote', () => {
   expect(readFileSync(file, 'utf8')).toBe('MINE=1\n');
 });
 
-test("undo in a project keeps the user's install", () => {
+test("undo in a project keeps the user's install", async () => {
   const { home, context, backups } = newUser();
   const project = join(home, 'project');
   mkdirSync(project);
   const user = plan('cursor', context);
-  apply(user, backups, Date.UTC(2026, 0, 2));
-  expect(undo('cursor', backups, project)).toMatchObject({ outcome: 'nothing', file: null });
+  await apply(user, backups, Date.UTC(2026, 0, 2));
+  expect(await undo('cursor', backups, project)).toMatchObject({ outcome: 'nothing', file: null });
   const own = plan('cursor', { ...context, project });
-  apply(own, backups, Date.UTC(2026, 0, 1));
-  expect(undo('cursor', backups, project)).toMatchObject({ outcome: 'deleted', file: own.file });
+  await apply(own, backups, Date.UTC(2026, 0, 1));
+  expect(await undo('cursor', backups, project)).toMatchObject({ outcome: 'deleted', file: own.file });
   expect(readFileSync(user.file, 'utf8')).toBe(user.after);
 });
 
-test('two installs are undone one by one', () => {
+test('two installs are undone one by one', async () => {
   const { context, write, backups } = newUser();
   const file = write('.cursor/mcp.json', '{}\n');
-  apply(plan('cursor', context), backups, 1e12);
+  await apply(plan('cursor', context), backups, 1e12);
   const afterFirst = readFileSync(file, 'utf8');
-  apply(plan('cursor', { ...context, program: { command: '/new/node', args: ['/s'] } }), backups, 1e12);
+  await apply(plan('cursor', { ...context, program: { command: '/new/node', args: ['/s'] } }), backups, 1e12);
   expect(readFileSync(file, 'utf8')).toContain('/new/node');
-  expect(undo('cursor', backups).outcome).toBe('restored');
+  expect((await undo('cursor', backups)).outcome).toBe('restored');
   expect(readFileSync(file, 'utf8')).toBe(afterFirst);
-  expect(undo('cursor', backups).outcome).toBe('restored');
+  expect((await undo('cursor', backups)).outcome).toBe('restored');
   expect(readFileSync(file, 'utf8')).toBe('{}\n');
 });
 
-test('links are followed, also to a missing target', () => {
+test('links are followed, also to a missing target', async () => {
   const { home, context, write, backups } = newUser();
   const real = write('dotfiles/mcp.json', '{}\n');
   mkdirSync(join(home, '.cursor'));
   symlinkSync('../dotfiles/mcp.json', join(home, '.cursor/mcp.json'));
-  apply(plan('cursor', context), backups);
+  await apply(plan('cursor', context), backups);
   expect(lstatSync(join(home, '.cursor/mcp.json')).isSymbolicLink()).toBe(true);
   expect(parse(readFileSync(real, 'utf8')).mcpServers.squad.command).toBe('/opt/node');
 
   mkdirSync(join(home, '.codex'));
   symlinkSync(join(home, 'dotfiles/codex.toml'), join(home, '.codex/config.toml'));
-  apply(plan('codex', context), backups);
+  await apply(plan('codex', context), backups);
   expect(readFileSync(join(home, 'dotfiles/codex.toml'), 'utf8')).toContain('[mcp_servers.squad]');
   expect(readdirSync(join(home, 'dotfiles')).sort()).toEqual(['codex.toml', 'mcp.json']);
 
-  expect(undo('codex', backups).outcome).toBe('deleted');
+  expect((await undo('codex', backups)).outcome).toBe('deleted');
   expect(lstatSync(join(home, '.codex/config.toml')).isSymbolicLink()).toBe(true);
   expect(readdirSync(join(home, 'dotfiles'))).toEqual(['mcp.json']);
 });
@@ -360,27 +365,118 @@ test('a broken file is named with line and column, and nothing is written', () =
   expect(readFileSync(file, 'utf8')).toBe('{\n  "a": 1,\n  oops\n}\n');
 });
 
-test('an entry that an open client has overwritten with its own copy is noticed', () => {
+test('an entry that an open client has overwritten with its own copy is noticed', async () => {
   const { context, write, backups } = newUser();
   const file = write('.claude.json', '{"numStartups":1}\n');
-  apply(plan('claude-code', context), backups);
-  apply(plan('codex', context), backups);
+  await apply(plan('claude-code', context), backups);
+  await apply(plan('codex', context), backups);
   expect(lostInstalls(backups)).toEqual([]);
   writeFileSync(file, '{"numStartups":2}\n');
   expect(lostInstalls(backups)).toEqual([{ client: 'claude-code', file }]);
   writeFileSync(file, '{');
   expect(lostInstalls(backups)).toEqual([]);
   writeFileSync(file, '{}');
-  apply(plan('claude-code', context), backups);
+  await apply(plan('claude-code', context), backups);
   expect(lostInstalls(backups)).toEqual([]);
 });
 
-test('a file that changed after the diff was shown is not overwritten', () => {
+test('changes of an open client after the diff was shown are kept', async () => {
   const { context, write, backups } = newUser();
   const file = write('.claude.json', '{}\n');
-  const stale = plan('claude-code', context);
-  writeFileSync(file, '{"new":1}\n');
-  expect(() => apply(stale, backups)).toThrow('changed after the diff');
-  expect(readFileSync(file, 'utf8')).toBe('{"new":1}\n');
+  const planned = plan('claude-code', context);
+  writeFileSync(file, '{"numStartups":1}\n');
+  await apply(planned, backups);
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({
+    numStartups: 1,
+    mcpServers: { squad: { command: '/opt/node' } },
+  });
+  await undo('claude-code', backups);
+  expect(readFileSync(file, 'utf8')).toBe('{"numStartups":1}\n');
+});
+
+test('an entry that changed after the diff was shown is not overwritten', async () => {
+  const { context, write, backups } = newUser();
+  const file = write('.claude.json', '{\n  "mcpServers": { "squad": { "command": "old" } }\n}\n');
+  const planned = plan('claude-code', context);
+  const changed = '{\n  "mcpServers": { "squad": { "command": "mine" } }\n}\n';
+  writeFileSync(file, changed);
+  await expect(apply(planned, backups)).rejects.toThrow('changed after the diff');
+  expect(readFileSync(file, 'utf8')).toBe(changed);
   expect(existsSync(backups)).toBe(false);
+});
+
+test('Claude Code has written its own change before the entry is added', async () => {
+  const { context, write, backups } = newUser();
+  const file = write('.claude.json', '{}\n');
+  mkdirSync(`${file}.lock`);
+  const applied = apply(plan('claude-code', context), backups);
+  // Claude Code reads, then replaces the file with what it read and its change.
+  await setImmediate();
+  writeFileSync(file, '{"numStartups":1}\n');
+  rmdirSync(`${file}.lock`);
+  await applied;
+  expect(Object.keys(JSON.parse(readFileSync(file, 'utf8')))).toEqual(['numStartups', 'mcpServers']);
+  expect(existsSync(`${file}.lock`)).toBe(false);
+});
+
+test('the lock of a Claude Code that has crashed is taken over', async () => {
+  const { context, write, backups } = newUser();
+  const file = write('.claude.json', '{}\n');
+  mkdirSync(`${file}.lock`);
+  const longAgo = new Date(Date.now() - 60_000);
+  utimesSync(`${file}.lock`, longAgo, longAgo);
+  await apply(plan('claude-code', context), backups);
+  expect(JSON.parse(readFileSync(file, 'utf8')).mcpServers.squad).toBeDefined();
+  expect(existsSync(`${file}.lock`)).toBe(false);
+});
+
+describe('a client that writes its old copy of the file over the entry', () => {
+  /** A process that does so `times` times. */
+  const openClient = async (file: string, times: number) => {
+    const code = `const fs = require('node:fs'); const [file, times] = process.argv.slice(1);
+      const old = fs.readFileSync(file, 'utf8'); let left = Number(times); console.log('open');
+      setInterval(() => { if (left > 0 && fs.readFileSync(file, 'utf8') !== old) { left--; fs.writeFileSync(file, old); } }, 5);`;
+    const client = spawn(process.execPath, ['-e', code, file, String(times)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    onTestFinished(() => void client.kill('SIGKILL'));
+    await once(client.stdout, 'data');
+  };
+
+  test('gets the entry again', async () => {
+    const { context, write, backups } = newUser();
+    const file = write('.gemini/settings.json', '{"ui":{}}\n');
+    await openClient(file, 2);
+    expect(await apply(plan('gemini', context), backups, Date.now(), 3000)).toBe(2);
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ ui: {}, mcpServers: { squad: {} } });
+    expect((await undo('gemini', backups)).outcome).toBe('restored');
+    expect(readFileSync(file, 'utf8')).toBe('{"ui":{}}\n');
+  });
+
+  test('is an error if it never stops', async () => {
+    const { context, write, backups } = newUser();
+    const file = write('.gemini/settings.json', '{"ui":{}}\n');
+    await openClient(file, 1000);
+    await expect(apply(plan('gemini', context), backups, Date.now(), 3000)).rejects.toMatchObject({
+      message: `Gemini CLI is open and keeps removing the entry from ${file}.`,
+      suggestions: ['Close the client, then run `squad install gemini` again.'],
+    });
+    expect(readdirSync(backups)).toEqual([]);
+  });
+});
+
+test('a client that runs in this home is found by its program or its script', async () => {
+  const { home, write } = newUser();
+  const script = write('bin/gemini', "console.log('open'); setInterval(() => {}, 1000);");
+  const client = spawn(process.execPath, ['--no-warnings', script], {
+    env: { ...process.env, HOME: home },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void client.kill('SIGKILL'));
+  await once(client.stdout, 'data');
+  const { platform } = process;
+  expect(runningClient(clientNamed('gemini'), { home, platform })).toEqual([client.pid]);
+  expect(runningClient(clientNamed('qwen'), { home, platform })).toEqual([]);
+  expect(runningClient(clientNamed('gemini'), { home: `${home}/other`, platform })).toEqual([]);
+  expect(runningClient(clientNamed('gemini'), { home, platform: 'darwin' })).toContain(client.pid);
 });

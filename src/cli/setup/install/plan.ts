@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, sep } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff';
 import { z } from 'zod';
 import {
@@ -17,6 +18,7 @@ import {
   readClientFile,
   removeClientFile,
   removeEmptyFolder,
+  withClientLock,
   writeClientFile,
 } from './client-file.ts';
 import { CLIENT_NAMES, type Client, type ClientName, clientNamed, type InstallContext } from './clients.ts';
@@ -27,6 +29,8 @@ interface InstallPlan {
   /** Text of the client's file before the install. Null if the file will be created. */
   before: string | null;
   after: string;
+  /** The text of the client's file with Squad's entry in it. */
+  withEntry(before: string | null): string;
   /** Unified diff of the change. Empty if nothing changes. */
   diff: string;
   changed: boolean;
@@ -42,13 +46,15 @@ export function plan(name: ClientName, context: InstallContext): InstallPlan {
   const client = clientNamed(name);
   const file = chooseFile(client, name, context);
   const before = readClientFile(file);
-  const after = edit(file, before ?? '', text => withEntry(client, context, text));
+  const putEntry = (text: string | null) => edit(file, text ?? '', bare => withEntry(client, context, bare));
+  const after = putEntry(before);
   const changed = after !== before;
   return {
     client: name,
     file,
     before,
     after,
+    withEntry: putEntry,
     diff: changed ? unifiedDiff(file, before, after) : '',
     changed,
     modeIfNew: context.project ? 0o644 : 0o600,
@@ -110,6 +116,17 @@ const unifiedDiff = (file: string, before: string | null, after: string) =>
     headerOptions: FILE_HEADERS_ONLY,
   });
 
+/** Added and removed lines of a diff, without the lines around them. */
+const changedLines = (diff: string): string =>
+  diff
+    .split('\n')
+    .filter(line => /^[+-](?!\+\+ |-- )/.test(line))
+    .join('\n');
+
+/** Runs `work` while the client does not change the file, if the client takes a lock to do so. */
+const whileLocked = <T>(client: ClientName, file: string, work: () => T): Promise<T> =>
+  withClientLock(clientNamed(client).takesLock ? `${file}.lock` : null, work);
+
 const Backup = z.object({
   file: z.string(),
   /** Text of the client's file before the install. Null if the install created the file. */
@@ -161,14 +178,17 @@ export function lostInstalls(folder: string): { client: ClientName; file: string
     const last = lastBackup(folder, client);
     if (last === null) return [];
     const { file } = last.backup;
-    const { format, entryPath } = clientNamed(client);
     try {
-      const text = readClientFile(file)?.replace(BOM, '') ?? '';
-      return format.fields(text, entryPath) === null ? [{ client, file }] : [];
+      return fieldsOf(client, readClientFile(file)) === null ? [{ client, file }] : [];
     } catch {
       return []; // the file is not valid, which the client itself reports
     }
   });
+}
+
+function fieldsOf(client: ClientName, text: string | null): string[] | null {
+  const { format, entryPath } = clientNamed(client);
+  return format.fields(text?.replace(BOM, '') ?? '', entryPath);
 }
 
 const backups = (folder: string): string[] =>
@@ -178,35 +198,90 @@ const backups = (folder: string): string[] =>
 const backupPath = (folder: string, client: ClientName, time: number) =>
   join(folder, `${client}-${new Date(time).toISOString().replace(/[:.]/g, '-')}.json`);
 
-/** Writes the planned change and a backup to undo it. Does nothing if the plan changes nothing. */
-export function apply(plan: InstallPlan, backupFolder: string, now = Date.now()): void {
-  if (!plan.changed) return;
-  if (readClientFile(plan.file) !== plan.before)
-    throw new SquadError(
-      'CONFIG_INVALID',
-      `${plan.file} changed after the diff was shown. Nothing was written.`,
-      {
-        suggestions: [
-          `Run \`squad install ${plan.client}\` again; close the client if it keeps writing the file.`,
-        ],
-      },
-    );
-  // The backup is written first, so that an interrupted install can be undone.
-  const { client, file, before, after } = plan;
+/**
+ * Writes the planned change and a backup to undo it. Does nothing if the plan changes nothing. With `settleMs`, for a
+ * client that is open, it watches the file until the entry stayed there for that time. Returns how often the client had
+ * overwritten it.
+ */
+export async function apply(
+  plan: InstallPlan,
+  backupFolder: string,
+  now = Date.now(),
+  settleMs = 0,
+): Promise<number> {
+  if (!plan.changed) return 0;
+  const { client, file, modeIfNew } = plan;
   const madeFolders = missingFolders(file);
-  const backup = saveBackup(
-    backupFolder,
-    client,
-    { file, before, afterHash: hashOf(after), madeFolders },
-    now,
-  );
+  const backup = await whileLocked(client, file, () => {
+    const before = readClientFile(file);
+    const after = plan.withEntry(before);
+    if (!isSameChange(plan, before, after))
+      throw notWritten(client, `${file} changed after the diff was shown. Nothing was written.`);
+    // The backup is written first, so that an interrupted install can be undone.
+    const afterHash = hashOf(after);
+    const path = saveBackup(backupFolder, client, { file, before, afterHash, madeFolders }, now);
+    try {
+      writeClientFile(file, after, modeIfNew);
+      return path;
+    } catch (error) {
+      rmSync(path, { force: true });
+      throw error;
+    }
+  });
+  return settleMs === 0 ? 0 : keepEntry(plan, backup, settleMs);
+}
+
+/** An open client often changes other parts of its file after the user agreed to the change of Squad's entry. */
+function isSameChange(
+  { client, file, before: planned, diff }: InstallPlan,
+  before: string | null,
+  after: string,
+) {
+  if (before === planned) return true;
+  const isNewEntry = [planned, before].every(text => fieldsOf(client, text) === null);
+  return isNewEntry || changedLines(unifiedDiff(file, before, after)) === changedLines(diff);
+}
+
+/** A client writes its file a few times while it starts. More rewrites than that do not end. */
+const MAX_REWRITES = 5;
+const LOOK_EVERY_MS = 50;
+
+/** Writes the entry again if the client writes an old copy of the file over it. */
+async function keepEntry(plan: InstallPlan, backup: string, settleMs: number): Promise<number> {
+  const { client, file, modeIfNew } = plan;
+  let rewrites = 0;
+  for (let since = performance.now(); performance.now() - since < settleMs; await pause(LOOK_EVERY_MS)) {
+    if (isWritten(plan)) continue;
+    if (rewrites === MAX_REWRITES) {
+      rmSync(backup, { force: true });
+      throw notWritten(
+        client,
+        `${clientNamed(client).title} is open and keeps removing the entry from ${file}.`,
+      );
+    }
+    await whileLocked(client, file, () =>
+      writeClientFile(file, plan.withEntry(readClientFile(file)), modeIfNew),
+    );
+    rewrites++;
+    since = performance.now();
+  }
+  return rewrites;
+}
+
+/** True also for a file that is not valid: the client is just writing it. */
+function isWritten({ file, withEntry }: InstallPlan): boolean {
   try {
-    writeClientFile(file, after, plan.modeIfNew);
-  } catch (error) {
-    rmSync(backup, { force: true });
-    throw error;
+    const text = readClientFile(file);
+    return withEntry(text) === text;
+  } catch {
+    return true;
   }
 }
+
+const notWritten = (client: ClientName, message: string) =>
+  new SquadError('CONFIG_INVALID', message, {
+    suggestions: [`Close the client, then run \`squad install ${shellWord(client)}\` again.`],
+  });
 
 interface UndoResult {
   outcome: 'restored' | 'deleted' | 'entry_removed' | 'nothing';
@@ -215,7 +290,7 @@ interface UndoResult {
 }
 
 /** Undoes the last install of a client, with `project` the last one in that folder. Keeps later changes to the file. */
-export function undo(client: ClientName, backupFolder: string, project?: string): UndoResult {
+export async function undo(client: ClientName, backupFolder: string, project?: string): Promise<UndoResult> {
   const last = lastBackup(backupFolder, client, project);
   if (!last) {
     const where = project === undefined ? '' : ` in ${project}`;
@@ -225,7 +300,7 @@ export function undo(client: ClientName, backupFolder: string, project?: string)
       message: `Nothing to undo: no install for ${client}${where} is recorded.`,
     };
   }
-  const result = restore(client, last.backup);
+  const result = await whileLocked(client, last.backup.file, () => restore(client, last.backup));
   rmSync(last.path, { force: true });
   removeEmptyFolder(backupFolder);
   const { file, madeFolders } = last.backup;
