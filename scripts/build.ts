@@ -93,6 +93,63 @@ const usedSchemas: Plugin = {
 };
 
 /**
+ * Zod gives each schema its own copy of every method that is read from it, bound to the schema, and its own set of the
+ * names of its classes. Nothing here calls a method without its schema, so thousands of schemas share both: a hub starts
+ * with less work and keeps less memory.
+ */
+const sharedMembers: Plugin = {
+  name: 'shared-members',
+  setup({ onLoad }) {
+    const change = (filter: RegExp, from: string, to: string) =>
+      onLoad({ filter }, ({ path }) => {
+        const source = readFileSync(path, 'utf8');
+        const contents = source.replace(from, () => to);
+        const errors = contents === source ? [{ text: `${path} has another form: see shared-members` }] : [];
+        return { contents, errors };
+      });
+    change(
+      /\/zod\/v4\/core\/util\.js$/,
+      'defineBound(proto, key, desc.value);',
+      'Object.defineProperty(proto, key, { configurable: true, writable: true, value: desc.value });',
+    );
+    change(
+      /\/zod\/v4\/core\/core\.js$/,
+      'const pp = globalThis',
+      `if (_.traits?.size === inst._zod.traits.size) inst._zod.traits = _.traits;
+        else _.traits = inst._zod.traits;
+        const pp = globalThis`,
+    );
+  },
+};
+
+/**
+ * The JavaScript of better-sqlite3 is bundled, because a start would read a dozen small files of it. To find out which C
+ * library there is, it has Node write a whole diagnostic report. Each installed musl has a loader in /lib, so without one
+ * the answer is known.
+ */
+const bundledSqlite: Plugin = {
+  name: 'bundled-sqlite',
+  setup({ onLoad }) {
+    onLoad({ filter: /\/better-sqlite3\/lib\/binding\.js$/ }, () => ({
+      contents: `
+        const { existsSync } = require('node:fs');
+        const { createRequire } = require('node:module');
+        const { dirname, join } = require('node:path');
+        const MUSL = { x64: 'x86_64', arm64: 'aarch64' };
+        let addon;
+        exports.getBinding = () => (addon ??= load());
+        function load() {
+          const root = dirname(createRequire(__filename).resolve('better-sqlite3/package.json'));
+          const file = join(root, 'prebuilds', 'linux-' + process.arch + '.node');
+          const hasMusl = existsSync('/lib/ld-musl-' + MUSL[process.arch] + '.so.1');
+          if (process.platform === 'linux' && !hasMusl && existsSync(file)) return require(file);
+          return require(join(root, 'lib', 'binding.js')).getBinding();
+        }`,
+    }));
+  },
+};
+
+/**
  * Replaces the SDK's own copy of Ajv, whose classes each start of a hub would create. The SDK checks only answers to
  * questions with Ajv, so it loads Squad's copy on first use.
  */
@@ -256,7 +313,7 @@ async function buildGuest(): Promise<void> {
 function buildPrograms() {
   return build({
     entryPoints: [...programs, ...PARTS],
-    plugins: [partsApart, englishOnly, usedSchemas, oneAjv, asciiOnly],
+    plugins: [partsApart, englishOnly, usedSchemas, sharedMembers, bundledSqlite, oneAjv, asciiOnly],
     outdir,
     outExtension: { '.js': '.cjs' },
     bundle: true,
@@ -268,7 +325,7 @@ function buildPrograms() {
     mainFields: ['module', 'main'],
     keepNames: false,
     legalComments: 'none',
-    external: ['better-sqlite3', 'pg-native', 'pg-cloudflare'],
+    external: ['pg-native', 'pg-cloudflare'],
     // `hub-main` runs as a script, which has `require` but no `import()`.
     supported: { 'dynamic-import': false },
     define: {

@@ -14,7 +14,9 @@ const SETTLED_MS = 1_000;
  * database.
  */
 const NEEDED_LATER = new Set(
-  ['dns', 'http', 'https', 'readline', 'worker_threads', 'zlib'].map(name => `node:${name}`),
+  ['child_process', 'dns', 'http', 'https', 'readline', 'stream/consumers', 'worker_threads', 'zlib'].map(
+    name => `node:${name}`,
+  ),
 );
 
 const cache = join(homeFolder(process.env), 'cache');

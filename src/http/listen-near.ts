@@ -1,4 +1,3 @@
-import type { Server as HttpServer } from 'node:http';
 import { createServer, type Server, type Socket } from 'node:net';
 
 const MAX_TRIED = 20;
@@ -9,7 +8,7 @@ const MAX_PORT = 65_535;
  * under `.localhost` to either address, and a program at the other one could pretend to be our web UI.
  */
 export async function listenNear(
-  server: HttpServer,
+  server: Server,
   wanted: number,
 ): Promise<{ port: number; other: Server | null }> {
   const last = Math.min(wanted + MAX_TRIED, MAX_PORT);
@@ -21,7 +20,7 @@ export async function listenNear(
 }
 
 /** Listens on both loopback addresses. Null if the machine has no IPv6 loopback. */
-async function listenTwice(server: HttpServer, port: number): Promise<Server | null | 'taken'> {
+async function listenTwice(server: Server, port: number): Promise<Server | null | 'taken'> {
   if ((await listens(server, port, '127.0.0.1')) !== 'listening') return 'taken';
   const other = createServer(LIKE_HTTP, (socket: Socket) => server.emit('connection', socket));
   other.maxConnections = server.maxConnections;
@@ -31,7 +30,7 @@ async function listenTwice(server: HttpServer, port: number): Promise<Server | n
 }
 
 /** The options of Node's HTTP server for its sockets. */
-const LIKE_HTTP = { allowHalfOpen: true, noDelay: true };
+export const LIKE_HTTP = { allowHalfOpen: true, noDelay: true };
 
 const portOf = (server: Server) => (server.address() as { port: number }).port;
 

@@ -1,5 +1,11 @@
-import { createServer, type IncomingMessage, maxHeaderSize, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import {
+  createServer,
+  type IncomingMessage,
+  maxHeaderSize,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createDoor, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { asSquadError } from '../schema/error.ts';
 import type { HttpHandler } from '../wire/http/serve-http.ts';
@@ -15,7 +21,7 @@ import {
   tokenOf,
   UNKNOWN,
 } from './guard.ts';
-import { listenNear } from './listen-near.ts';
+import { LIKE_HTTP, listenNear } from './listen-near.ts';
 
 /**
  * Answers a request that Node could not parse with an error code, like every other refusal; Node itself would send a
@@ -39,11 +45,14 @@ const NOT_HTTP: Refusal = {
   message: 'This is not a valid HTTP/1.1 request',
 };
 const REFUSALS: Record<string, Refusal> = {
-  HPE_HEADER_OVERFLOW: {
-    status: 431,
-    code: 'MESSAGE_TOO_LARGE',
-    message: `The URL and headers of a request are limited to ${maxHeaderSize} bytes`,
-    suggestions: ['Send long values in the body of a POST request.'],
+  // A getter, because the limit is in the module that is loaded with the first connection.
+  get HPE_HEADER_OVERFLOW() {
+    return {
+      status: 431,
+      code: 'MESSAGE_TOO_LARGE' as const,
+      message: `The URL and headers of a request are limited to ${maxHeaderSize} bytes`,
+      suggestions: ['Send long values in the body of a POST request.'],
+    };
   },
   HPE_CHUNK_EXTENSIONS_OVERFLOW: {
     status: 413,
@@ -179,60 +188,74 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     // The guard refuses a request without Host itself, with an error code.
     requireHostHeader: false,
   };
-  const server = createServer(limits, (request, response) => {
-    admit(request, response, () => answer(request, response));
-  });
-  server.maxConnections = MAX_CONNECTIONS;
   const unauthenticated = new UnauthenticatedConnections();
   /** Includes sockets of WebSockets and of upgrade requests, which the server no longer tracks. */
   const sockets = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
+  const lastResponse = new WeakMap<Duplex, ServerResponse>();
+  let server: Server | null = null;
+  const door = createDoor(LIKE_HTTP, (socket: Socket) => {
     unauthenticated.add(socket);
     sockets.add(socket);
     socket.once('close', () => {
       sockets.delete(socket);
       unauthenticated.delete(socket);
     });
+    server ??= createHttpServer();
+    server.emit('connection', socket);
   });
-  const lastResponse = new WeakMap<Duplex, ServerResponse>();
-  server.on('clientError', (error, socket) => refuseMalformed(error, socket, lastResponse.get(socket)));
-  // `Expect: 100-continue` is confirmed only if the body will be read.
-  server.on('checkContinue', (request, response) => {
-    admit(request, response, () => {
-      response.writeContinue();
-      answer(request, response);
-    });
-  });
-  server.on('checkExpectation', (request, response) => {
-    admit(request, response, () => refuse(response, UNMET_EXPECTATION));
-  });
-  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    socket.on('error', () => {}); // an error needs no handling here, because the 'close' event follows
-    const refusal = refuseForeign(request, hosts) ?? (isLive(request) ? null : NO_UPGRADE);
-    if (refusal) return refuseOnSocket(socket, refusal);
-    web
-      .upgrade(request, socket, head, () => enter(request, socket))
-      .then(refused => refused && refuseOnSocket(socket, refused))
-      .catch((thrown: unknown) => {
-        onError?.(thrown);
-        socket.destroy();
-      });
-  });
-  const { port, other } = await listenNear(server, options.port);
+  door.maxConnections = MAX_CONNECTIONS;
+  const { port, other } = await listenNear(door, options.port);
   const hosts = new Hosts(newWebHost(), port);
-  server.unref();
+  door.unref();
   other?.unref();
   return {
     port,
     hosts,
     async close() {
-      const closed = new Promise<void>(settle => server.close(() => settle()));
+      const closed = new Promise<void>(settle => door.close(() => settle()));
       other?.close();
+      server?.close();
       await Promise.all([mcp.close(), web.close()]);
       for (const socket of sockets) socket.destroy();
       await closed;
     },
   };
+
+  /**
+   * Created for the first connection, because many hubs serve no HTTP client, and Node's HTTP modules take 2 MB. The server
+   * does not listen itself: `door` passes connections on to it.
+   */
+  function createHttpServer(): Server {
+    const created = createServer(limits, (request, response) => {
+      admit(request, response, () => answer(request, response));
+    });
+    created.on('clientError', (error, socket) => refuseMalformed(error, socket, lastResponse.get(socket)));
+    // `Expect: 100-continue` is confirmed only if the body will be read.
+    created.on('checkContinue', (request, response) => {
+      admit(request, response, () => {
+        response.writeContinue();
+        answer(request, response);
+      });
+    });
+    created.on('checkExpectation', (request, response) => {
+      admit(request, response, () => refuse(response, UNMET_EXPECTATION));
+    });
+    created.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      socket.on('error', () => {}); // an error needs no handling here, because the 'close' event follows
+      const refusal = refuseForeign(request, hosts) ?? (isLive(request) ? null : NO_UPGRADE);
+      if (refusal) return refuseOnSocket(socket, refusal);
+      web
+        .upgrade(request, socket, head, () => enter(request, socket))
+        .then(refused => refused && refuseOnSocket(socket, refused))
+        .catch((thrown: unknown) => {
+          onError?.(thrown);
+          socket.destroy();
+        });
+    });
+    // Node checks the timeouts of connections from this event on.
+    created.emit('listening');
+    return created;
+  }
 
   function admit(request: IncomingMessage, response: ServerResponse, enter: () => void): void {
     lastResponse.set(request.socket, response);
