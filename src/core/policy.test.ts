@@ -26,6 +26,7 @@ const run = (more: Partial<RunSubject> = {}): RunSubject => ({
   type: null,
   reviewOf: null,
   lineageId: null,
+  ...{ parentId: null, messages: [] },
   isProven: true,
   spawn: false,
   records: false,
@@ -191,6 +192,27 @@ test('every subject, action and object is decided as the reference does', { tags
         decided++;
       }
   expect(decided).toBe((25 + 36) * ACTIONS.length * 8);
+});
+
+test('a run may send messages to those that its role names, whatever else it may do, and never to itself', {
+  tags: ['G4'],
+}, () => {
+  const reached = (more: Partial<RunSubject>) => {
+    const subject = run({ parentId: id(5), spawn: true, ...more });
+    return Object.keys(OBJECTS).filter(to => allowed(subject, 'send_message', OBJECTS[to as Relation]));
+  };
+  expect(reached({ messages: ['sibling'] })).toEqual(['sibling']);
+  expect(reached({ messages: ['child'] })).toEqual(['child', 'grandchild']);
+  expect(reached({ messages: ['lead'] })).toEqual(['parent']);
+  expect(reached({ messages: ['client'] })).toEqual([]);
+  expect(reached({ messages: [] })).toEqual([]);
+  const all = { messages: ['sibling', 'child', 'lead', 'client'] as const };
+  expect(reached(all)).toEqual(['child', 'grandchild', 'parent', 'sibling']);
+  expect(reached({ ...all, isProven: false })).toEqual([]);
+  expect(reached({ ...all, isLive: false })).toEqual([]);
+  // A run of the user has no lead, and runs without one are no siblings.
+  const top = { ...OBJECTS.stranger, line: [id(8)] };
+  expect(allowed(run({ ...all, parentId: null }), 'send_message', top)).toBe(false);
 });
 
 test('nothing about an object allows what the action alone does not', () => {

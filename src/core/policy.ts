@@ -1,7 +1,7 @@
 import { SquadError } from '../schema/error.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import { AgentType } from '../schema/review.ts';
-import { Permission } from '../schema/run.ts';
+import { type MessageTarget, Permission } from '../schema/run.ts';
 import type { RunSandbox } from '../schema/sandbox.ts';
 import type { Worktree } from '../schema/worktree.ts';
 import { decide, type ServerGrant, type Thing, type Decision as ThingDecision } from './gateway/grants.ts';
@@ -14,6 +14,8 @@ export interface RunIdentity {
   /** Part that the run's role plays in a review loop. Null if it has none. */
   type: AgentType | null;
   reviewOf: RunId | null;
+  /** The run that started this one. */
+  parentId: RunId | null;
   /** The task that child runs of this run belong to. Null if each has its own. */
   lineageId: RunId | null;
   /**
@@ -31,6 +33,8 @@ export interface RunIdentity {
   isServer?: true;
   /** True if the role allows the engine to ask for permissions. If absent, permissions are refused. */
   approvals?: true;
+  /** Whom the role allows the run to send messages to. */
+  messages: readonly MessageTarget[];
   /** True if the role allows the run to record decisions of the team. */
   records: boolean;
   permission: Permission;
@@ -63,8 +67,8 @@ export interface Asked {
 
 /**
  * Condition for a run to call an operation: none, `spawn` in its role (`lead`: with proof of identity, because the
- * operation is about questions to that run), being a subagent's call, a role that records decisions, proof of identity
- * alone, `approvals: ask`, or a type of role (`typed`: any type).
+ * operation is about questions to that run), being a subagent's call, a role that records decisions, a role that sends
+ * messages, proof of identity alone, `approvals: ask`, or a type of role (`typed`: any type).
  */
 export type AgentAccess =
   | 'always'
@@ -72,6 +76,7 @@ export type AgentAccess =
   | 'lead'
   | 'subagent'
   | 'record'
+  | 'messages'
   | 'proven'
   | 'approvals'
   | AgentType
@@ -95,7 +100,7 @@ export type Decision =
    * Only the user may make this call, or the role does not allow it, or the call is about a run that the caller did not
    * start.
    */
-  | { allowed: false; reason: 'for_the_user' | 'subagent' | 'spawn' | 'record' | 'not_its_own' }
+  | { allowed: false; reason: 'for_the_user' | 'subagent' | 'spawn' | 'record' | 'messages' | 'not_its_own' }
   /**
    * Only agents may make this call, or only agents with a certain role type, with `approvals: ask` or with proof of
    * identity.
@@ -140,14 +145,28 @@ function mayAct(subject: Subject, { name, agents: needs }: Action, object: Asked
   if ((needs === 'spawn' || needs === 'lead') && !subject.spawn) return { allowed: false, reason: 'spawn' };
   if (needs === 'approvals' && !subject.approvals) return { allowed: false, reason: 'approvals' };
   // Without this check an agent could answer its own question in the name of the run that started it.
-  if ((needs === 'proven' || needs === 'approvals' || needs === 'lead') && !subject.isProven)
-    return { allowed: false, reason: 'unproven' };
+  const needsProof = needs === 'proven' || needs === 'approvals' || needs === 'lead' || needs === 'messages';
+  if (needs === 'messages' && subject.messages.length === 0) return { allowed: false, reason: 'messages' };
+  if (needsProof && !subject.isProven) return { allowed: false, reason: 'unproven' };
+  if (needs === 'messages') return mayMessage(subject, object);
   if (needs === 'record' && !subject.records) return { allowed: false, reason: 'record' };
   if (type) return mayInReview(subject, type, object);
   if (object === undefined || object.line.includes(subject.id)) return ALLOWED;
   // A run may read the status of the other members of its squad, but nothing else about them.
   const isSibling = name === 'squad_status' && object.squadId === subject.squadId;
   return isSibling ? ALLOWED : { allowed: false, reason: 'not_its_own' };
+}
+
+/** A run may send messages to the runs that its role names, by their relation to it, and never to itself. */
+function mayMessage({ id, parentId, squadId, messages }: RunSubject, object: Asked | undefined): Decision {
+  if (object === undefined) return ALLOWED;
+  const [to, ...above] = object.line;
+  const isSibling = to !== id && (object.squadId === squadId || (parentId !== null && above[0] === parentId));
+  const isGranted =
+    (messages.includes('lead') && to !== undefined && to === parentId) ||
+    (messages.includes('child') && above.includes(id)) ||
+    (messages.includes('sibling') && isSibling);
+  return isGranted ? ALLOWED : { allowed: false, reason: 'not_its_own' };
 }
 
 const TYPES = ['typed', ...AgentType.options] as const;
@@ -193,6 +212,11 @@ export function notAllowed(subject: Subject, operation: Action): SquadError {
       return refusal(
         `This runs inside run ${id}, whose role does not let it use ${action}`,
         'It needs `squad/squad_decision_record` among `mcp` in the frontmatter of its role, and a role that came with the repository needs `squad trust`.',
+      );
+    case 'messages':
+      return refusal(
+        `This runs inside run ${id}, whose role does not let it use ${action}`,
+        'It needs `messages` in the frontmatter of its role, with `sibling`, `child`, `lead` or `client`, and a role that came with the repository needs `squad trust`.',
       );
     case 'type':
       return refusal(

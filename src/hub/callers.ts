@@ -58,15 +58,16 @@ export async function callerOfHandshake(handshake: Handshake, ports: CallerPorts
  * sent its token or the hub itself makes the request.
  */
 export async function callerOfRun(run: Run, ports: CallerPorts, isProven = true) {
-  const { id, squadId, depth, type, reviewOf, options } = run;
+  const { id, squadId, depth, type, reviewOf, parentId, options } = run;
   return {
     client: null,
     cwd: run.directory,
     workspace: run.workspace,
     env: await ports.environment(id),
     parent: {
-      ...{ id, squadId, depth, type, reviewOf, isProven },
+      ...{ id, squadId, depth, type, reviewOf, parentId, isProven },
       lineageId: await taskOf(run, ports),
+      messages: options.messages,
       ...{ spawn: options.spawn, permission: options.permission, tools: options.tools },
       sandbox: options.sandbox,
       ...(options.subagent && { isSubagent: true as const }),

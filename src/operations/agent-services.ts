@@ -75,14 +75,20 @@ export async function servicesForAgent(
       liveRuns: () => runner.liveRuns().filter(run => run.id !== subject.id && visibility.sees(run)),
       remainingBudget: id => runner.remainingBudget(id),
       // While the run waits, its slot is free for the runs it waits for.
-      untilEnded: (id, signal) => runner.whileWaiting(subject.id, () => runner.untilEnded(id, signal)),
-      untilAnswered: (id, signal) => runner.whileWaiting(subject.id, () => runner.untilAnswered(id, signal)),
+      untilEnded: (id, signal) => runner.whileWaiting(subject.id, () => runner.untilEnded(id, signal), id),
+      untilAnswered: (id, signal) =>
+        runner.whileWaiting(subject.id, () => runner.untilAnswered(id, signal), id),
       whileWaiting: (id, wait) => runner.whileWaiting(id, wait),
       stop: async (id, reason, by) => sees(id) && runner.stop(id, reason, by),
       note: (id, text) => {
         if (sees(id)) runner.note(id, text);
       },
       tell: async (id, told, interrupts) => (sees(id) ? runner.tell(id, told, interrupts) : null),
+      send: async (_, to, text) => {
+        const run = to === null ? null : (runner.current(to) ?? (await store.run(to)));
+        const isSeen = to === null || (run !== null && (await visibility.canSee(run)));
+        return isSeen ? runner.send(subject.id, to, text) : { id: '', delivery: 'undelivered' };
+      },
       isFed: id => sees(id) && runner.isFed(id),
       pump: () => runner.pump(),
     },

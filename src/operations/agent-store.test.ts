@@ -15,6 +15,7 @@ function asSeenBy(store: Store, run: Run): AgentStore {
   const subject: RunSubject = {
     ...{ kind: 'run', id: run.id, squadId: run.squadId, depth: run.depth, isLive: true },
     ...{ type: run.type, reviewOf: run.reviewOf, lineageId: null, isProven: true },
+    ...{ parentId: run.parentId, messages: [] },
     ...{ spawn: true, records: false, permission: 'edit', worktree: run.worktree, tools: null },
     sandbox: NO_SANDBOX,
   };

@@ -91,6 +91,7 @@ export interface Services {
     | 'note'
     | 'pump'
     | 'tell'
+    | 'send'
     | 'isFed'
   >;
   reviews: Pick<

@@ -107,6 +107,8 @@ export const HubSettings = z.object({
   'limits.concurrency': z.coerce.number().int().min(1).max(10_000).default(8),
   'limits.spawns_per_minute': z.coerce.number().int().min(1).max(100_000).default(30),
   'limits.depth': z.coerce.number().int().min(0).max(10).default(2),
+  /** How many turns of one run may begin because of messages of agents and ended child runs. */
+  'limits.wakes': z.coerce.number().int().min(0).max(1_000).default(20),
   /** Maximum cost in US dollars (default: no limit). */
   'budget.run_usd': z.coerce.number().positive().optional(),
   'budget.squad_usd': z.coerce.number().positive().optional(),

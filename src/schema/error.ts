@@ -79,6 +79,7 @@ const ERRORS = {
   UNCOMMITTABLE: { kind: 'state', exit: 1 },
   INBOX_UNKNOWN: { kind: 'usage', exit: 2 },
   INBOX_FULL: { kind: 'state', exit: 4 },
+  MESSAGE_LIMIT: { kind: 'state', exit: 4 },
   ALREADY_ANSWERED: { kind: 'state', exit: 2 },
   ANSWER_INVALID: { kind: 'usage', exit: 2 },
   REVIEW_LIMIT_EXCEEDED: { kind: 'state', exit: 4 },

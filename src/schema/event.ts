@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ReviewId, RunId, SquadId } from './ids.ts';
 import { InboxItem } from './inbox.ts';
 import { ReviewOutcome } from './review.ts';
-import { Leftover, RunError, RunStatus, StopReason, Usage } from './run.ts';
+import { Leftover, MessageDelivery, RunError, RunStatus, StopReason, Usage } from './run.ts';
 
 /** All events. The web UI, the terminal and the log use only this stream. */
 export const EventBody = z.discriminatedUnion('type', [
@@ -69,16 +69,45 @@ export const EventBody = z.discriminatedUnion('type', [
     type: z.literal('run.told'),
     id: z.string(),
     text: z.string(),
-    /** Name of the client that sent the message. */
+    /** Name of the client, or of the run, that sent the message. */
     by: z.string().nullable(),
+    /** The run whose agent sent the message. Absent if a client sent it. */
+    from: RunId.optional(),
     delivery: z.enum(['in_turn', 'queued']),
+  }),
+  /** The agent of the run sent a message. `to` is null for the client that started the run. */
+  z.object({
+    type: z.literal('run.sent'),
+    id: z.string(),
+    to: RunId.nullable(),
+    text: z.string(),
+    delivery: MessageDelivery,
+  }),
+  /** A queued message that the agent of the run sent was put into a prompt, or cannot be delivered any more. */
+  z.object({
+    type: z.literal('run.receipt'),
+    id: z.string(),
+    to: RunId,
+    delivery: MessageDelivery,
+  }),
+  /** Messages of agents, or child runs that have ended, began another turn of the run. */
+  z.object({
+    type: z.literal('run.woken'),
+    turn: z.number(),
+    messages: z.number(),
+    children: z.array(RunId),
   }),
   /** An agent asks a person, or the run that started it. */
   z.object({ type: z.literal('inbox.asked'), item: InboxItem }),
   /** An item was answered, declined, expired or withdrawn. */
   z.object({ type: z.literal('inbox.settled'), item: InboxItem }),
-  /** A turn has ended, but its run waits for a review. */
-  z.object({ type: z.literal('run.turn_ended'), turn: z.number(), exitCode: z.number().nullable() }),
+  /** A turn has ended, but not its run. `status` is that of the run now. Absent if it waits for a review. */
+  z.object({
+    type: z.literal('run.turn_ended'),
+    turn: z.number(),
+    exitCode: z.number().nullable(),
+    status: RunStatus.optional(),
+  }),
   /** Review events belong to the coder's run. */
   z.object({
     type: z.literal('review.requested'),

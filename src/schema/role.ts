@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { AgentType } from './review.ts';
-import { Approvals } from './run.ts';
+import { Approvals, MessageTarget, Wake } from './run.ts';
 import { AllowedHost, NetworkAccess, SandboxLevel } from './sandbox.ts';
 import { RoleIsolation } from './worktree.ts';
 
@@ -47,6 +47,8 @@ export const RoleMeta = z.object({
   mcp: names.optional(),
   leftovers: z.enum(['kill', 'keep']).optional(),
   approvals: Approvals.optional(),
+  messages: names.pipe(z.array(MessageTarget)).optional(),
+  wake: Wake.optional(),
   sandbox: SandboxLevel.optional(),
   network: NetworkAccess.optional(),
   hosts: names.pipe(z.array(AllowedHost)).optional(),
@@ -91,6 +93,8 @@ const GRANTING_KEYS: readonly (keyof RoleMeta)[] = [
   'mcp',
   'leftovers',
   'approvals',
+  'messages',
+  'wake',
   'sandbox',
   'network',
   'hosts',

@@ -1,5 +1,6 @@
 import { visibleLine } from '../base/text.ts';
 import type { EventBody } from './event.ts';
+import type { MessageDelivery } from './run.ts';
 import { shownStatus } from './shown-status.ts';
 
 /** Fields that name a run. A run has its subagent in its options; cards and summaries have it next to the role. */
@@ -46,7 +47,13 @@ export function describeEvent(body: EventBody, { duration, money }: FigureFormat
     case 'run.stopping':
       return `${body.reason.replaceAll('_', ' ')}${body.by === undefined ? '' : `, by ${body.by}`}`;
     case 'run.told':
-      return `${body.delivery === 'queued' ? 'for its next turn: ' : ''}${visibleLine(body.text)}`;
+      return `${body.from === undefined ? '' : `from ${body.from}, `}${body.delivery === 'queued' ? 'for its next turn: ' : ''}${visibleLine(body.text)}`;
+    case 'run.sent':
+      return `to ${body.to ?? 'the client'}, ${deliveryText(body.delivery)}: ${visibleLine(body.text)}`;
+    case 'run.receipt':
+      return `message ${body.id} to ${body.to}: ${deliveryText(body.delivery)}`;
+    case 'run.woken':
+      return describeWoken(body);
     case 'run.turn_ended':
       return `turn ${body.turn}${exit(body.exitCode)}`;
     case 'run.ended':
@@ -87,6 +94,23 @@ export function describeEvent(body: EventBody, { duration, money }: FigureFormat
       body satisfies never;
       return '';
   }
+}
+
+const DELIVERIES: Record<MessageDelivery, string> = {
+  in_turn: 'delivered in turn',
+  queued: 'queued',
+  next_turn: 'delivered with the next turn',
+  client: 'in the result',
+  undelivered: 'undelivered: run ended',
+};
+export const deliveryText = (delivery: MessageDelivery): string => DELIVERIES[delivery];
+
+function describeWoken({ turn, messages, children }: Extract<EventBody, { type: 'run.woken' }>): string {
+  const by = [
+    ...(children.length > 0 ? [`end of ${children.join(', ')}`] : []),
+    ...(messages > 0 ? [messages === 1 ? '1 message' : `${messages} messages`] : []),
+  ];
+  return `turn ${turn}: ${by.join(', ')}`;
 }
 
 const queuedAs = ({ roleId, subagent }: { roleId: string | null; subagent?: string }) =>

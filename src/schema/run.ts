@@ -16,7 +16,7 @@ const END_STATUSES = [
   'lost',
 ] as const;
 
-export const RunStatus = z.enum(['queued', 'running', 'waiting_review', ...END_STATUSES]);
+export const RunStatus = z.enum(['queued', 'running', 'waiting_review', 'waiting_children', ...END_STATUSES]);
 export type RunStatus = z.infer<typeof RunStatus>;
 
 /** Status for people and tools. `needs_you`: a completed run that reached its review limit and needs a decision. */
@@ -72,6 +72,21 @@ export type Permission = z.infer<typeof Permission>;
 export const Approvals = z.enum(['deny', 'ask']);
 export type Approvals = z.infer<typeof Approvals>;
 
+/**
+ * Agents and people that an agent may send messages to: members of its squad and other runs of its lead, runs below its
+ * own, the run that started its own, and the client that started it.
+ */
+export const MessageTarget = z.enum(['sibling', 'child', 'lead', 'client']);
+export type MessageTarget = z.infer<typeof MessageTarget>;
+
+/** What became of a message of an agent. `client`: it is in the run's result. */
+export const MessageDelivery = z.enum(['in_turn', 'queued', 'next_turn', 'client', 'undelivered']);
+export type MessageDelivery = z.infer<typeof MessageDelivery>;
+
+/** What gives a run another turn when its turn has ended. */
+export const Wake = z.enum(['on_child_end']);
+export type Wake = z.infer<typeof Wake>;
+
 export const JsonSchema = z.record(z.string(), z.unknown());
 export type JsonSchema = z.infer<typeof JsonSchema>;
 
@@ -88,6 +103,9 @@ export const RunOptions = z.object({
   tools: z.array(z.string()).nullable(),
   permission: Permission,
   approvals: Approvals.default('deny'),
+  /** Whom the agent may send messages to. */
+  messages: z.array(MessageTarget).default([]),
+  wake: Wake.nullable().default(null),
   effort: z.string().nullable(),
   /** The run is stopped after this many milliseconds without activity. With null it is never stopped for that. */
   stallMs: z.number().nullable(),

@@ -78,6 +78,7 @@ const ERRORS: Record<ErrorCode, [kind: string, exit: number]> = {
   GIT_BUSY: ['state', 1],
   UNCOMMITTABLE: ['state', 1],
   INBOX_UNKNOWN: ['usage', 2],
+  MESSAGE_LIMIT: ['state', 4],
   INBOX_FULL: ['state', 4],
   ALREADY_ANSWERED: ['state', 2],
   ANSWER_INVALID: ['usage', 2],

@@ -96,6 +96,8 @@ const RUN = {
     outputSchema: 'null',
     spawn: 'boolean',
     mcp: [],
+    messages: [],
+    wake: 'null',
     notify: 'boolean',
     setup: 'null',
     onEnd: 'null',

@@ -28,6 +28,11 @@ interface Page {
 }
 
 const POLL_MS = 150;
+
+const WAITS: Partial<Record<RunStatus, string>> = {
+  waiting_review: 'waiting for review',
+  waiting_children: 'waiting for child runs',
+};
 /**
  * How long the window stays after the end of the run. The hub closes the session earlier, and returns its tmux clients
  * to their previous session.
@@ -66,8 +71,9 @@ export async function logCommand(
           if (window) await sleep(WINDOW_STAYS_MS);
           return exitFor([over]);
         }
-        if (status === 'waiting_review' && !isWaiting) context.err.write('\n— waiting for review —\n');
-        isWaiting = status === 'waiting_review';
+        const waits = status && WAITS[status];
+        if (waits && !isWaiting) context.err.write(`\n— ${waits} —\n`);
+        isWaiting = waits !== undefined;
       } catch (thrown) {
         if (!(thrown instanceof HubGone) || !follow) throw thrown;
         client = await connect();

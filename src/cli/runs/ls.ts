@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { visibleLine } from '../../base/text.ts';
 import type { Output } from '../../operations/operations.ts';
-import { isEnd, type Run, runSummary } from '../../schema/run.ts';
+import { isEnd, type Run, RunStatus, runSummary } from '../../schema/run.ts';
 import type { Need, RunCard } from '../../schema/run-card.ts';
 import { type NamedRun, runName } from '../../schema/run-text.ts';
 import { shellWord } from '../../schema/shell-word.ts';
@@ -151,7 +151,7 @@ export async function lsCommand(options: LsOptions, context: CliContext): Promis
   if (need) return listByAttention(options, context);
   const { runs } = await HubClient.ask({ workspace: context.workspace }, 'list_runs', {
     ...workspaceFilter(all, context),
-    ...(running && { status: ['queued', 'running', 'waiting_review'] }),
+    ...(running && { status: RunStatus.options.filter(status => !isEnd(status)) }),
     limit,
   });
   return printResult(context, { runs }, () =>

@@ -1,6 +1,7 @@
 import { visibleLine } from '../../base/text.ts';
 import type { Event, EventBody } from '../../schema/event.ts';
 import type { StopReason } from '../../schema/run.ts';
+import { deliveryText } from '../../schema/run-text.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { costOf, formatCost, formatUsage, tokensOf } from '../cost/figures.ts';
 import { askLine, askState, closedLine } from '../inbox/ask-text.ts';
@@ -71,6 +72,12 @@ export function eventToLine(
       return line('stopping', STOPPING[body.reason], style.yellow);
     case 'run.told':
       return line(body.delivery === 'queued' ? 'queued' : 'told', cut(visibleLine(body.text)));
+    case 'run.sent':
+      return line('says', cut(`to ${body.to ?? 'you'}: ${visibleLine(body.text)}`));
+    case 'run.receipt':
+      return body.delivery === 'undelivered'
+        ? line('missed', `message to ${body.to}: ${deliveryText(body.delivery)}`, style.yellow)
+        : null;
     case 'inbox.asked':
       return line(askState(body.item), askLine(body.item, room, style), style.yellow);
     case 'inbox.settled':

@@ -63,7 +63,7 @@ export class RunViews {
     const run = this.#runs.get(runId);
     if (!run) return null;
     if (body.type === 'run.queued') run.status = 'queued';
-    if (body.type === 'run.turn_ended') run.status = 'waiting_review';
+    if (body.type === 'run.turn_ended') run.status = body.status ?? 'waiting_review';
     if (body.type === 'run.started') {
       run.status = 'running';
       run.startedAt ??= at;

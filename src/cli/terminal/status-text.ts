@@ -10,6 +10,7 @@ const STATUSES: Record<ShownStatus, { text: string; paint: 'red' | 'green' | 'ye
   queued: { text: 'queued', paint: 'dim' },
   running: { text: 'running', paint: 'bold' },
   waiting_review: { text: 'in review', paint: 'yellow' },
+  waiting_children: { text: 'idle', paint: 'dim' },
   completed: { text: 'done', paint: 'green' },
   terminated: { text: 'terminated', paint: 'green' },
   error: { text: 'failed', paint: 'red' },
@@ -53,7 +54,16 @@ export const isFailure = (status: RunStatus): boolean => STATUSES[status].paint 
 /** Formats like `running 2 · failed 1 · done 4`, active runs first and successful ones last. */
 export function countByStatus(statuses: readonly ShownStatus[], style: Style): string {
   const order: ShownStatus[] = [
-    ...(['needs_you', 'running', 'waiting_review', 'queued', 'error', 'timeout', 'lost'] as const),
+    ...([
+      'needs_you',
+      'running',
+      'waiting_review',
+      'waiting_children',
+      'queued',
+      'error',
+      'timeout',
+      'lost',
+    ] as const),
     ...(['cancelled', 'abandoned', 'completed', 'terminated'] as const),
   ];
   return order

@@ -18,6 +18,7 @@ describe('what a run needs', () => {
       queued: 'queued',
       running: 'running',
       waiting_review: 'running',
+      waiting_children: 'running',
       error: 'failed',
       timeout: 'failed',
       lost: 'failed',

@@ -3,7 +3,8 @@ import type { TraceMessage } from '../../schema/conversation.ts';
 import type { EngineSpec } from '../../schema/engine-spec.ts';
 import type { EventBody } from '../../schema/event.ts';
 import type { Baseline } from '../../schema/evidence.ts';
-import type { ChatTotals, Run, StopReason, Turn, Usage } from '../../schema/run.ts';
+import type { RunId } from '../../schema/ids.ts';
+import type { ChatTotals, Run, RunStatus, StopReason, Turn, Usage } from '../../schema/run.ts';
 import type { MessagePlace } from '../conversations/recorder.ts';
 import type { Spending } from '../cost/budget.ts';
 import { NOTHING_USED } from '../cost/usage.ts';
@@ -13,6 +14,9 @@ import type { LiveTurn } from '../ports/turns.ts';
 import { wallTimeOf } from './admission.ts';
 import { ActivityPace, EngineReport } from './engine-report.ts';
 import type { TwoWayTurn } from './two-way.ts';
+
+/** Statuses of runs that wait without a slot, once their turn has ended. */
+export const WAITING: readonly RunStatus[] = ['waiting_review', 'waiting_children'];
 
 /** Maximum delay of setTimeout. Longer deadlines need several timers. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -88,6 +92,8 @@ export class LiveRun {
    * chat.
    */
   chatBefore: string | null;
+  /** Child runs whose end the agent has seen, because it waited for them. */
+  readonly seenEnds = new Set<RunId>();
   /** Number of calls of the run's agent that are waiting for other runs. */
   waits = 0;
   /** State of the folder before the agent started. Null if not read yet. */
@@ -159,9 +165,9 @@ export class LiveRun {
     return this.run.turn;
   }
 
-  /** True if the run waits for a review and has no turn. */
+  /** True if the run waits for a review or for its child runs, and has no turn. */
   get isPaused(): boolean {
-    return this.run.status === 'waiting_review' && this.process === null && !this.isEnding;
+    return WAITING.includes(this.run.status) && this.process === null && !this.isEnding;
   }
 
   /** Resets the state after the end of a turn was written. Another turn follows, or the end of the run. */

@@ -28,6 +28,7 @@ function runnerThatTakes(requeued: RunId[], ended: string[]): Runner {
   const runner: Partial<Runner> = {
     requeue: ({ id }: Run) => void requeued.push(id),
     recall: () => {},
+    wakeAll: () => {},
     endStopped: async ({ id }, reason) => void ended.push(`${id} ${reason}`),
     lose: async ({ id }, { message }) => void ended.push(`${id} ${message}`),
   };

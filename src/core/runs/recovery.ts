@@ -9,7 +9,7 @@ import type { RunFiles } from '../ports/run-files.ts';
 import type { Store } from '../ports/store.ts';
 import type { Executor, FoundTurn } from '../ports/turns.ts';
 import { MINUTE_MS, monotonicOf } from './admission.ts';
-import { LiveRun } from './live-run.ts';
+import { LiveRun, WAITING } from './live-run.ts';
 import { storedEngine } from './run-record.ts';
 import { cancelNote, type Runner } from './runner.ts';
 import { continuesChat } from './turn-input.ts';
@@ -53,6 +53,7 @@ export async function recover(runner: Runner, ports: RecoveryPorts): Promise<Rec
     counts[outcome]++;
     if (outcome === 'requeued') runner.requeue(runs[i]!);
   }
+  runner.wakeAll();
   return counts;
 }
 
@@ -107,7 +108,7 @@ async function recoverRun(
   const entry = new LiveRun(run, stored, null);
   entry.turn = turns.find(({ number }) => number === run.turn) ?? null;
   entry.baseline = await loadBaseline(ports.files, { ...current, number: 1 });
-  if (run.status === 'waiting_review' && entry.turn && entry.turn.endedAt !== null) {
+  if (WAITING.includes(run.status) && entry.turn && entry.turn.endedAt !== null) {
     if (request) await runner.endStopped(run, request.reason);
     else runner.park(entry);
     return request ? 'ended' : 'watched';

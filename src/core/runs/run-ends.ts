@@ -1,4 +1,6 @@
+import { KeyedQueue } from '../../base/keyed-queue.ts';
 import { asSquadError } from '../../schema/error.ts';
+import type { NewEvent } from '../../schema/event.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { EndStatus, Run, RunError, StopReason } from '../../schema/run.ts';
 import type { Traces } from '../conversations/recorder.ts';
@@ -10,11 +12,23 @@ import type { Change } from '../ports/store.ts';
 import type { TurnEnd } from '../ports/turns.ts';
 import type { LiveRun } from './live-run.ts';
 import { type Outcome, outcomeInReview } from './outcome.ts';
-import type { RunLedger } from './run-ledger.ts';
+import { RETRY_MS, type RunLedger } from './run-ledger.ts';
 import { nextStatus, type RunTransition, stepOfUnstarted } from './run-state.ts';
-import { undelivered, type Waiting, waitingMessages } from './tell.ts';
+import {
+  endText,
+  newsOf,
+  noMoreWakes,
+  notesForClient,
+  promptOf,
+  receipts,
+  type Sent,
+  type Told,
+  undelivered,
+  type Waiting,
+  waitingMessages,
+} from './tell.ts';
 import { closeTurn, evidenceOfTurn, readFinalOutput, type TurnEndPorts } from './turn-end.ts';
-import { nextAttempt, prepareNextTurn, writeNextAttempt, writePause } from './waiting-run.ts';
+import { nextAttempt, prepareNextTurn, queueNextTurn, writeNextAttempt, writePause } from './waiting-run.ts';
 
 export interface RunEndPorts extends TurnEndPorts, EvidencePorts {
   traces: Pick<Traces, 'take' | 'turnOver' | 'remarks'>;
@@ -25,7 +39,7 @@ export interface RunEndPorts extends TurnEndPorts, EvidencePorts {
    */
   onTurnOver(run: Run): void;
   /** The runs in memory. */
-  live: Pick<Map<RunId, LiveRun>, 'delete'>;
+  live: Pick<Map<RunId, LiveRun>, 'delete' | 'get'>;
   ledger: RunLedger;
   budgets: BudgetWatch;
   /** Queues the next turn of a run. */
@@ -35,11 +49,12 @@ export interface RunEndPorts extends TurnEndPorts, EvidencePorts {
 }
 
 /**
- * Decides what follows the end of a turn: the end of the run, a review, another turn that delivers messages, or another
- * attempt on a new machine.
+ * Decides what follows the end of a turn: the end of the run, a review, another turn that delivers messages, a wait for
+ * child runs, or another attempt on a new machine.
  */
 export class RunEnds {
   private readonly ports: RunEndPorts;
+  private readonly waking = new KeyedQueue<RunId>();
   private isClosed = false;
 
   constructor(ports: RunEndPorts) {
@@ -85,13 +100,111 @@ export class RunEnds {
       );
       return this.pause(entry, outcome, end);
     }
-    if (messages.length > 0 && inReview.step === 'complete' && inReview.error === null) {
-      const isRefused = await this.ports.budgets.admit().catch(asSquadError);
-      const text = messages.map(told => told.text).join('\n\n');
-      if (!isRefused) return this.continue(entry, text, end);
+    if (inReview.step === 'complete' && inReview.error === null) {
+      const { begin, isIdle } = await this.nextTurn(entry, messages);
+      if (begin) return this.continue(entry, begin, end);
+      if (isIdle) return this.idle(entry, end);
     }
-    if (messages.length > 0) entry.run.notes.push(undelivered(messages.length));
     await this.finish(entry, inReview.step, inReview.error, end);
+  }
+
+  /**
+   * Determines how a run continues whose turn has completed: with another turn, because it has messages or because
+   * child runs that it started have ended, or idle, because one of these may still happen.
+   */
+  private async nextTurn(
+    entry: LiveRun,
+    messages: Waiting[],
+  ): Promise<{ begin?: NextTurn; isIdle?: boolean }> {
+    const { run, overBudget: spending, seenEnds } = entry;
+    if (messages.length === 0 && run.options.wake === null) return {};
+    if (spending && (run.options.stopAtBudget || spending.scope !== 'run')) return {};
+    const { store, files, settings } = this.ports;
+    const { ended, hasLive, wakes } = await newsOf(run, store);
+    const children = ended.filter(({ id }) => !seenEnds.has(id));
+    const isFromUser = messages.some(({ from }) => from === undefined);
+    const limit = settings()['limits.wakes'];
+    if (wakes >= limit && !isFromUser) {
+      if (messages.length + children.length > 0 || hasLive) run.notes.push(noMoreWakes(limit));
+      return {};
+    }
+    if (messages.length + children.length === 0) return { isIdle: hasLive };
+    if (await this.ports.budgets.admit().catch(asSquadError)) return {};
+    const ends = await Promise.all(children.map(child => endText(child, files)));
+    const ids = children.map(({ id }) => id);
+    const woken = {
+      type: 'run.woken' as const,
+      turn: run.turn + 1,
+      messages: messages.length,
+      children: ids,
+    };
+    const queued = messages
+      .filter(({ delivery }) => delivery === 'in_turn')
+      .map(told => this.queued(run, told));
+    const events = [
+      ...queued,
+      ...(await this.receipts(run.id, messages, 'next_turn')),
+      ...(isFromUser && ids.length === 0 ? [] : [this.ports.ledger.event(run, woken)]),
+    ];
+    return { begin: { text: [...ends, ...messages.map(promptOf)].join('\n\n'), change: { events } } };
+  }
+
+  /** Ends the turn but not the run: a message, or the end of a run that it started, begins its next turn. */
+  private async idle(entry: LiveRun, end: TurnEnd): Promise<void> {
+    const { run } = entry;
+    run.usage = this.ports.budgets.usageOf(entry);
+    run.evidence = await this.evidence(entry, 'completed', null, end);
+    await writePause(entry, null, end, this.ports.ledger, 'await_children');
+    this.ports.pump();
+    this.wake(entry);
+  }
+
+  /** Continues a run that waits for its child runs, if it has a message or one of them has ended. */
+  wake(entry: LiveRun | undefined): void {
+    if (entry?.run.status !== 'waiting_children') return;
+    const { id } = entry.run;
+    void this.waking
+      .run(id, () => this.wakeNow(entry))
+      .catch(thrown => {
+        this.ports.warn(`${id} could not be continued; trying again`, thrown);
+        setTimeout(() => !this.isClosed && this.wake(entry), RETRY_MS).unref();
+      });
+  }
+
+  private async wakeNow(entry: LiveRun): Promise<void> {
+    await entry.changing;
+    if (this.isClosed || entry.run.status !== 'waiting_children') return;
+    let isOver = false;
+    const begin = async () => {
+      const next = await this.nextTurn(entry, await this.messagesFor(entry));
+      isOver = !next.begin && !next.isIdle;
+      return next.begin ?? null;
+    };
+    const isQueued = await queueNextTurn(entry, begin, this.ports, this.ports.ledger);
+    if (isQueued) this.ports.enqueue(entry);
+    else if (isOver && entry.isPaused && entry.stop === null)
+      await this.finish(entry, 'complete', null, null);
+  }
+
+  receipts(to: RunId, messages: readonly Told[], delivery: Sent['delivery']): Promise<NewEvent[]> {
+    const run = async (id: RunId) => this.ports.live.get(id)?.run ?? this.ports.store.run(id);
+    return receipts(to, messages, delivery, run, this.ports.ledger);
+  }
+
+  /** Notes the messages that the run ends without, and returns the receipts for their senders. */
+  async missed(run: Run, hasTaken: (id: string) => boolean): Promise<NewEvent[]> {
+    const messages = await waitingMessages(run, this.ports.store, hasTaken).catch(thrown => {
+      this.ports.warn(`The messages for ${run.id} could not be read`, thrown);
+      return [];
+    });
+    if (messages.length === 0) return [];
+    run.notes.push(undelivered(messages.length));
+    const note = `A message to ${run.id} was not delivered, because that run ended first.`;
+    for (const { from } of messages) {
+      const sender = from === undefined ? undefined : this.ports.live.get(from)?.run;
+      if (sender && !sender.notes.includes(note)) sender.notes.push(note);
+    }
+    return this.receipts(run.id, messages, 'undelivered');
   }
 
   /** Returns the messages that the agent has not read yet. */
@@ -99,7 +212,7 @@ export class RunEnds {
     await entry?.telling;
     if (!entry?.mayHaveMessages) return [];
     const { run, twoWay } = entry;
-    return waitingMessages(run.id, this.ports.store, id => twoWay?.hasTaken(id) ?? true).catch(thrown => {
+    return waitingMessages(run, this.ports.store, id => twoWay?.hasTaken(id) ?? true).catch(thrown => {
       this.ports.warn(`The messages for ${run.id} could not be read`, thrown);
       return [];
     });
@@ -108,21 +221,22 @@ export class RunEnds {
   /** Records that these messages are still waiting, because the turn that should have delivered them has ended. */
   private async queueMessages(run: Run, messages: Waiting[]): Promise<void> {
     if (messages.length === 0) return;
-    const events = messages.map(told =>
-      this.ports.ledger.event(run, { ...told, type: 'run.told', delivery: 'queued' }),
-    );
-    await this.ports.ledger.commit({ events });
+    await this.ports.ledger.commit({ events: messages.map(told => this.queued(run, told)) });
   }
 
-  /** Ends the turn and queues the next turn, which gives the agent these messages. */
-  private async continue(entry: LiveRun, text: string, end: TurnEnd): Promise<void> {
+  private queued(run: Run, told: Waiting): NewEvent {
+    return this.ports.ledger.event(run, { ...told, type: 'run.told', delivery: 'queued' });
+  }
+
+  /** Ends the turn and queues the next turn, which begins with this text. */
+  private async continue(entry: LiveRun, { text, change }: NextTurn, end: TurnEnd): Promise<void> {
     const { run, turn } = entry;
     run.usage = this.ports.budgets.usageOf(entry);
     run.evidence = await this.evidence(entry, 'completed', null, end);
     const material = await prepareNextTurn(run, text, this.ports.files);
     if (turn) Object.assign(turn, { endedAt: end.endedAt, exitCode: end.exitCode, leftovers: end.leftovers });
     run.notes.push(...entry.report.usageNotes(entry.chatTotals));
-    await this.ports.ledger.continued(entry, end, entry.totalsOfChat);
+    await this.ports.ledger.continued(entry, end, entry.totalsOfChat, change.events);
     entry.pause();
     entry.material = material;
     this.ports.enqueue(entry);
@@ -156,7 +270,9 @@ export class RunEnds {
     await this.ports.budgets
       .atEnd(entry)
       .catch(thrown => this.ports.warn(`The cost of ${entry.run.id} could not be checked`, thrown));
-    return closeTurn(entry, end, this.ports, this.ports.ledger);
+    const { run } = entry;
+    const isIdle = run.options.wake !== null && (await newsOf(run, this.ports.store)).hasLive;
+    return closeTurn(entry, end, this.ports, this.ports.ledger, !isIdle);
   }
 
   /** Ends a run. No other code ends a run that is in memory, except the recovery of lost runs. */
@@ -177,7 +293,11 @@ export class RunEnds {
     if (end) run.evidence = await this.evidence(entry, status, error, end);
     run.notes.push(...entry.report.usageNotes(entry.chatTotals));
     run.notes.push(...this.ports.traces.remarks(run));
-    const change = { ...along, turns: turn ? [{ ...turn }] : [] };
+    await entry.telling;
+    const { twoWay, mayHaveMessages } = entry;
+    const missed = mayHaveMessages ? await this.missed(run, id => twoWay?.hasTaken(id) ?? true) : [];
+    if (run.options.messages.includes('client')) run.notes.push(...(await this.notesForClient(run.id)));
+    const change = { ...along, turns: turn ? [{ ...turn }] : [], events: [...along.events, ...missed] };
     await this.ports.ledger.ended(run, step, error, change, end, entry.totalsOfChat, entry.chats);
     this.forget(entry);
   }
@@ -190,5 +310,20 @@ export class RunEnds {
     entry.turnOver.resolve();
     entry.isActive = false;
     this.ports.pump();
+    const { parentId } = entry.run;
+    if (parentId !== null) this.wake(this.ports.live.get(parentId));
   }
+
+  private notesForClient(id: RunId): Promise<string[]> {
+    return notesForClient(id, this.ports.store).catch(thrown => {
+      this.ports.warn(`The messages of ${id} could not be read`, thrown);
+      return [];
+    });
+  }
+}
+
+/** Another turn of a run that has not ended: its text, and what is committed with it. */
+interface NextTurn {
+  text: string;
+  change: Change;
 }

@@ -67,17 +67,30 @@ export class RunLedger {
     });
   }
 
-  /** Records the end of a turn of a run that continues. The run keeps its chat and its files. */
-  async paused(entry: LiveRun, end: TurnEnd, chatTotals: ChatTotals | null): Promise<void> {
+  /**
+   * Records the end of a turn of a run that continues. The run keeps its chat and its files. With a `step` the run's
+   * status changes. Without one the run waits for a review already.
+   */
+  async paused(
+    entry: LiveRun,
+    end: TurnEnd,
+    chatTotals: ChatTotals | null,
+    step?: 'await_children',
+  ): Promise<void> {
     const { run, turn } = entry;
-    run.tokenHash = null;
-    const body: EventBody = { type: 'run.turn_ended', turn: entry.turnNumber, exitCode: end.exitCode };
+    const status = step ? nextStatus(run.status, step) : run.status;
+    const body: EventBody = {
+      ...{ type: 'run.turn_ended' as const, turn: entry.turnNumber, exitCode: end.exitCode },
+      ...(step && { status }),
+    };
+    const next = { ...run, status, tokenHash: null };
     await this.commit({
-      runs: [{ ...run }],
+      runs: [next],
       turns: turn ? [{ ...turn }] : [],
       chats: chatsOf(run, run.id, chatTotals, entry.chats),
       events: [this.event(run, body)],
     });
+    Object.assign(run, next);
   }
 
   /** Records the end of a lost attempt and queues the run for its next attempt. */
@@ -96,8 +109,13 @@ export class RunLedger {
     Object.assign(run, next);
   }
 
-  /** Records the end of a turn and queues the next turn, which delivers the waiting messages. */
-  async continued(entry: LiveRun, end: TurnEnd, chatTotals: ChatTotals | null): Promise<void> {
+  /** Records the end of a turn, with `events`, and queues the next turn, which delivers the waiting messages. */
+  async continued(
+    entry: LiveRun,
+    end: TurnEnd,
+    chatTotals: ChatTotals | null,
+    events: NewEvent[],
+  ): Promise<void> {
     const { run, turn } = entry;
     const { roleId, engine } = run;
     const next = { ...run, status: nextStatus(run.status, 'continue'), turn: run.turn + 1, tokenHash: null };
@@ -106,7 +124,13 @@ export class RunLedger {
       turns: turn ? [{ ...turn }] : [],
       chats: chatsOf(run, run.id, chatTotals, entry.chats),
       events: [
-        this.event(run, { type: 'run.turn_ended', turn: run.turn, exitCode: end.exitCode }),
+        ...events,
+        this.event(run, {
+          type: 'run.turn_ended',
+          turn: run.turn,
+          exitCode: end.exitCode,
+          status: next.status,
+        }),
         this.event(run, { type: 'run.queued', roleId, engine, turn: next.turn }),
       ],
     });

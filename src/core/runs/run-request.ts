@@ -75,6 +75,7 @@ export function optionsOf(request: RunRequest, meta: RoleMeta): RunOptions {
     tools: own(request.tools, meta.tools),
     permission: request.permission ?? meta.permission ?? 'edit',
     approvals: meta.approvals ?? 'deny',
+    ...{ messages: meta.messages ?? [], wake: meta.wake ?? null },
     effort: own(request.effort, meta.effort),
     stallMs: own(request.stallMs, meta.stall),
     budgetUsd,

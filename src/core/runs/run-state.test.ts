@@ -4,7 +4,7 @@ import { nextStatus, type RunTransition, squadStatus } from './run-state.ts';
 
 const STEPS: RunTransition[] = [
   ...(['start', 'complete', 'fail', 'time_out', 'cancel', 'lose'] as const),
-  ...(['await_review', 'resume', 'terminate', 'abandon'] as const),
+  ...(['await_review', 'await_children', 'resume', 'terminate', 'abandon'] as const),
 ];
 
 describe('the state table', () => {
@@ -32,6 +32,7 @@ describe('the state table', () => {
       'running + cancel = cancelled',
       'running + lose = lost',
       'running + await_review = waiting_review',
+      'running + await_children = waiting_children',
       'running + terminate = terminated',
       'running + abandon = abandoned',
       'waiting_review + complete = completed',
@@ -41,6 +42,13 @@ describe('the state table', () => {
       'waiting_review + resume = queued',
       'waiting_review + terminate = terminated',
       'waiting_review + abandon = abandoned',
+      'waiting_children + complete = completed',
+      'waiting_children + fail = error',
+      'waiting_children + cancel = cancelled',
+      'waiting_children + lose = lost',
+      'waiting_children + resume = queued',
+      'waiting_children + terminate = terminated',
+      'waiting_children + abandon = abandoned',
       'completed + abandon = abandoned',
     ]);
   });

@@ -10,6 +10,7 @@ export type RunTransition =
   | 'cancel'
   | 'lose'
   | 'await_review'
+  | 'await_children'
   | 'resume'
   | 'start_again'
   | 'continue'
@@ -36,6 +37,8 @@ const TABLE: Partial<Record<RunStatus, Partial<Record<RunTransition, RunStatus>>
     cancel: 'cancelled',
     lose: 'lost',
     await_review: 'waiting_review',
+    // The run's turn has ended, and the end of a child run or a message begins its next turn.
+    await_children: 'waiting_children',
     // The run's agent was lost with its machine, and another attempt follows.
     start_again: 'queued',
     // The run's turn has ended, and its next turn delivers the waiting messages.
@@ -46,6 +49,15 @@ const TABLE: Partial<Record<RunStatus, Partial<Record<RunTransition, RunStatus>>
   // A run can wait for a review while its turn still runs: the agent that requested the review may continue to its
   // end.
   waiting_review: {
+    resume: 'queued',
+    complete: 'completed',
+    fail: 'error',
+    cancel: 'cancelled',
+    lose: 'lost',
+    terminate: 'terminated',
+    abandon: 'abandoned',
+  },
+  waiting_children: {
     resume: 'queued',
     complete: 'completed',
     fail: 'error',

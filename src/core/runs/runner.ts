@@ -1,9 +1,12 @@
+import { randomUUID } from 'node:crypto';
+import { KeyedQueue } from '../../base/keyed-queue.ts';
 import type { HubSettings } from '../../schema/config.ts';
 import { asSquadError } from '../../schema/error.ts';
-import type { EventBody } from '../../schema/event.ts';
+import type { EventBody, NewEvent } from '../../schema/event.ts';
 import type { Baseline } from '../../schema/evidence.ts';
 import type { RunId } from '../../schema/ids.ts';
 import { isEnd, type Run, type RunError, type StopReason, type Usage } from '../../schema/run.ts';
+import { runName } from '../../schema/run-text.ts';
 import type { NetworkAccess } from '../../schema/sandbox.ts';
 import { remainingBudget } from '../cost/budget.ts';
 import { BudgetWatch } from '../cost/budget-watch.ts';
@@ -21,12 +24,12 @@ import { type RunEndPorts, RunEnds } from './run-ends.ts';
 import { RunLedger, saveSquad, waitBrieflyForWrite } from './run-ledger.ts';
 import { stepOfUnstarted } from './run-state.ts';
 import { type Silence, StallWatch } from './stall-watch.ts';
-import { type Told, tellRun } from './tell.ts';
+import { promptOf, type Sent, sentBefore, type Told, tellRun } from './tell.ts';
 import { messagesOnly } from './turn-end.ts';
 import { watchOutput } from './turn-limits.ts';
 import { confined, startTurn, type TurnStartPorts } from './turn-start.ts';
 import { type TwoWayPorts, TwoWayTurn } from './two-way.ts';
-import { beginWaiting, queueNextTurn } from './waiting-run.ts';
+import { beginWaiting, queueNextTurn, requireReview } from './waiting-run.ts';
 
 export interface Canceller {
   /** Name of the client, or id of the run, that cancelled. */
@@ -66,6 +69,7 @@ export class Runner {
   private readonly stalls: StallWatch;
   private readonly chats = new ChatClaims(() => this.live.values());
   private readonly ends: RunEnds;
+  private readonly sending = new KeyedQueue<RunId>();
 
   constructor(ports: RunnerPorts) {
     this.ports = { ...ports, twoWay: { ...ports, retry: (what, act) => this.ledger.retry(what, act) } };
@@ -200,10 +204,17 @@ export class Runner {
       await this.ends.finish(entry, 'fail', { code: refusal.code, message: refusal.message }, null);
       return false;
     }
-    const messages = await this.ends.messagesFor(entry);
-    const words = [text, ...messages.map(told => told.text)].join('\n\n');
-    const isQueued = await queueNextTurn(entry, id, { text: words, change }, this.ports, this.ledger);
-    if (isQueued) this.enqueue(entry!);
+    const waiting = requireReview(entry, id);
+    const begin = async () => {
+      const messages = await this.ends.messagesFor(waiting);
+      const receipts = await this.ends.receipts(id, messages, 'next_turn');
+      return {
+        text: [text, ...messages.map(promptOf)].join('\n\n'),
+        change: { ...change, events: [...change.events, ...receipts] },
+      };
+    };
+    const isQueued = await queueNextTurn(waiting, begin, this.ports, this.ledger);
+    if (isQueued) this.enqueue(waiting);
     return isQueued;
   }
 
@@ -220,15 +231,45 @@ export class Runner {
    * Sends a message to the agent of a run, in the running turn or in the next one. Null if the run has ended.
    * `interrupts` first stops the agent's current work, if the agent can read messages during its turn.
    */
-  async tell(id: RunId, told: Told, interrupts: boolean): Promise<'in_turn' | 'queued' | null> {
+  async tell(
+    id: RunId,
+    told: Told,
+    interrupts: boolean,
+    along: (delivery: 'in_turn' | 'queued') => NewEvent[] = () => [],
+  ): Promise<'in_turn' | 'queued' | null> {
     const entry = this.live.get(id);
-    // The turn is ending. After its end the run has ended too, or continues with its next turn.
-    while (entry?.isEnding && this.live.has(id)) await entry.turnOver.promise;
+    // The turn is ending, or the next one is being queued. Afterwards the run has ended, or has another turn.
+    while (entry && this.live.has(id) && (entry.isEnding || entry.changing))
+      await (entry.isEnding ? entry.turnOver.promise : entry.changing);
     if (!entry || !this.live.has(id)) return null;
     entry.mayHaveMessages = true;
-    const telling = tellRun(entry, told, interrupts, this.ledger);
+    const telling = tellRun(entry, told, interrupts, this.ledger, along);
     entry.telling = Promise.allSettled([entry.telling, telling]);
-    return telling;
+    const delivery = await telling;
+    this.ends.wake(entry);
+    return delivery;
+  }
+
+  /**
+   * Sends a message of an agent to a run, or to the client that started its own run (null). A message that the agent
+   * repeats in its turn is not sent again. Throws MESSAGE_LIMIT.
+   */
+  send(from: RunId, to: RunId | null, text: string): Promise<Sent> {
+    return this.sending.run(from, async () => {
+      const sender = this.live.get(from)?.run;
+      if (!sender) return { id: randomUUID(), delivery: 'undelivered' };
+      const before = await sentBefore(sender, to, text, this.ports.store);
+      if (before) return before;
+      const id = randomUUID();
+      const sent = (delivery: Sent['delivery']) => [
+        this.ledger.event(sender, { type: 'run.sent', id, to, text, delivery }),
+      ];
+      const told = { id, text, by: runName(sender), from };
+      const delivery = to === null ? 'client' : await this.tell(to, told, false, sent);
+      if (delivery === null || to === null)
+        await this.ledger.commit({ events: sent(delivery ?? 'undelivered') });
+      return { id, delivery: delivery ?? 'undelivered' };
+    });
   }
 
   /** True if the agent of the run can get messages and be interrupted during its turn. */
@@ -303,15 +344,17 @@ export class Runner {
 
   /**
    * Releases the slot of a run that waits for other runs, so that they can start. The run gets its slot back at once
-   * afterwards.
+   * afterwards. With `awaited` the run's agent gets the result of that run, if it has ended.
    */
-  async whileWaiting<T>(id: RunId, wait: () => Promise<T>): Promise<T> {
+  async whileWaiting<T>(id: RunId, wait: () => Promise<T>, awaited?: RunId): Promise<T> {
     const entry = this.live.get(id);
     if (!entry) return wait();
     entry.waits++;
     this.pump();
     try {
-      return await wait();
+      const result = await wait();
+      if (awaited !== undefined && (result != null || !this.live.has(awaited))) entry.seenEnds.add(awaited);
+      return result;
     } finally {
       entry.waits--;
     }
@@ -412,7 +455,7 @@ export class Runner {
     await this.ends.turnEnded(entry, end);
   }
 
-  /** Takes over a run that waits for a review and has no turn. */
+  /** Takes over a run that waits for a review or for its child runs, and has no turn. */
   park(entry: LiveRun): void {
     this.live.set(entry.run.id, entry);
     entry.mayHaveMessages = true;
@@ -424,7 +467,8 @@ export class Runner {
     const { store, clock } = this.ports;
     const turn = (await store.turns(run.id)).at(-1);
     const turns = turn && turn.endedAt === null ? [{ ...turn, endedAt: clock.now() }] : [];
-    await this.ledger.ended(run, 'lose', error, { turns, events: [] }, null, null);
+    const events = await this.ends.missed(run, () => true);
+    await this.ledger.ended(run, 'lose', error, { turns, events }, null, null);
     // The run may have been added before recovery gave up on it.
     const entry = this.live.get(run.id);
     if (entry) this.ends.forget(entry);
@@ -432,7 +476,13 @@ export class Runner {
 
   /** Ends a run that was asked to stop while it had no turn. */
   async endStopped(run: Run, reason: StopReason): Promise<void> {
-    await this.ledger.ended(run, stepOfUnstarted(reason), null, { events: [] }, null, null);
+    const events = await this.ends.missed(run, () => true);
+    await this.ledger.ended(run, stepOfUnstarted(reason), null, { events }, null, null);
+  }
+
+  /** Continues runs of an earlier hub whose child runs ended while there was no hub. */
+  wakeAll(): void {
+    for (const entry of this.live.values()) this.ends.wake(entry);
   }
 
   /** Starts queued runs. Also called when the limit was raised. */

@@ -106,6 +106,8 @@ export async function closeTurn(
   end: TurnEnd,
   ports: TurnEndPorts,
   ledger: RunLedger,
+  /** False if the run certainly continues, so that this is not its final answer. */
+  isFinal: boolean,
 ): Promise<Outcome> {
   const { run, turn, engine, report } = entry;
   const { clock } = ports;
@@ -129,7 +131,7 @@ export async function closeTurn(
   if (entry.linesDropped > 0) run.notes.push(unreadLines(entry.linesDropped));
   if (engine.reader) await ledger.retry('an answer', () => ports.files.saveAnswer(run.id, report.answer));
   // A run that waits for a review has not given its final answer yet.
-  const isAnswer = outcome.step === 'complete' && run.status !== 'waiting_review';
+  const isAnswer = outcome.step === 'complete' && run.status !== 'waiting_review' && isFinal;
   const mismatch = isAnswer ? await checkAnswer(entry, ports, ledger) : null;
   return mismatch ? { step: 'fail', error: mismatch } : outcome;
 }

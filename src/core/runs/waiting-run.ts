@@ -47,31 +47,39 @@ export async function writePause(
   error: RunError | null,
   end: TurnEnd,
   ledger: RunLedger,
+  step?: 'await_children',
 ): Promise<void> {
   const { run, turn, report, chatTotals } = entry;
   if (turn) Object.assign(turn, { endedAt: end.endedAt, exitCode: end.exitCode, leftovers: end.leftovers });
   if (error) run.notes.push(`Turn ${run.turn} ended while the run waited for its review: ${error.message}`);
   run.notes.push(...report.usageNotes(chatTotals));
-  await ledger.paused(entry, end, entry.totalsOfChat);
+  await ledger.paused(entry, end, entry.totalsOfChat, step);
   entry.pause();
 }
 
-/** Saves and commits the next turn. False while the last turn is still running. */
+export function requireReview(entry: LiveRun | undefined, id: RunId): LiveRun {
+  if (entry?.run.status === 'waiting_review') return entry;
+  throw new SquadError(
+    'REVIEW_OVER',
+    `Run ${id} is not waiting for a review (status: ${entry?.run.status ?? 'ended'})`,
+  );
+}
+
+/**
+ * Saves and commits the next turn of a run that waits. `begin` returns its text, and what is committed with it. False
+ * while the last turn is still running, or if `begin` returns null.
+ */
 export async function queueNextTurn(
-  entry: LiveRun | undefined,
-  id: RunId,
-  { text, change }: { text: string; change: Change },
+  entry: LiveRun,
+  begin: () => Promise<{ text: string; change: Change } | null>,
   { files, store }: { files: RunFiles; store: Store },
   ledger: RunLedger,
 ): Promise<boolean> {
-  if (entry?.run.status !== 'waiting_review')
-    throw new SquadError(
-      'REVIEW_OVER',
-      `Run ${id} is not waiting for a review (status: ${entry?.run.status ?? 'ended'})`,
-    );
   if (!entry.isPaused || entry.changing || entry.stop !== null) return false;
   return changing(entry, async () => {
     const { run } = entry;
+    const { text, change } = (await begin()) ?? { text: null, change: null };
+    if (text === null) return false;
     const material = await prepareNextTurn(run, text, files);
     if (entry.stop !== null) return false;
     const next = { ...run, status: nextStatus(run.status, 'resume'), turn: run.turn + 1 };

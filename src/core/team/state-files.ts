@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { asMarkdownText } from '../../base/text.ts';
 import type { Event } from '../../schema/event.ts';
-import { type Run, type RunStatus, runSummary } from '../../schema/run.ts';
+import { isEnd, type Run, RunStatus, runSummary } from '../../schema/run.ts';
 import { type ShownStatus, shownStatus } from '../../schema/shown-status.ts';
 import type { Store } from '../ports/store.ts';
 import { firstSentence } from '../text.ts';
@@ -85,7 +85,7 @@ const MAX_RUNS = 100;
 /** The running agents of a workspace, and its latest runs. */
 export async function teamState(store: Store, clock: Clock, workspace: string): Promise<TeamState> {
   const [active, recent] = await Promise.all([
-    store.runs({ workspace, status: ['queued', 'running', 'waiting_review'], limit: MAX_RUNS }),
+    store.runs({ workspace, status: RunStatus.options.filter(status => !isEnd(status)), limit: MAX_RUNS }),
     store.runs({ workspace, limit: MAX_RUNS }),
   ]);
   return {

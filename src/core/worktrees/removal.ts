@@ -46,6 +46,7 @@ function inUse({ runs, state, saveLarge = false }: Judged): string | null {
 const LIVE: Partial<Record<Run['status'], string>> = {
   queued: 'waits to start in it',
   waiting_review: 'waits for its review',
+  waiting_children: 'waits for its child runs',
 };
 
 function unnamed({ worktree, state, runs }: Judged): WorktreeVerdict {

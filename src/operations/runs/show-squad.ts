@@ -7,6 +7,7 @@ import { RunId } from '../../schema/ids.ts';
 import type { InboxItem } from '../../schema/inbox.ts';
 import { type Run, Squad, Turn, Usage } from '../../schema/run.ts';
 import { RunCard } from '../../schema/run-card.ts';
+import { deliveryText } from '../../schema/run-text.ts';
 import { operation, type Services } from '../operation.ts';
 import { currentRun, findSquad } from './find-runs.ts';
 import { cardsOf } from './run-card.ts';
@@ -20,6 +21,8 @@ const MARK_TYPES = [
   'review.closed',
   'pull_request.opened',
   'branch.integrated',
+  'run.sent',
+  'run.receipt',
   'run.stopping',
 ] satisfies Event['body']['type'][];
 
@@ -27,7 +30,17 @@ const MARK_TYPES = [
 const Mark = z.object({
   runId: RunId,
   at: z.number(),
-  kind: z.enum(['question', 'review', 'answer', 'unanswered', 'pull_request', 'merge', 'stop']),
+  kind: z.enum([
+    'question',
+    'review',
+    'answer',
+    'unanswered',
+    'pull_request',
+    'merge',
+    'message',
+    'undelivered',
+    'stop',
+  ]),
   text: z.string(),
 });
 type Mark = z.infer<typeof Mark>;
@@ -66,6 +79,15 @@ function markOf({ runId, at, body }: Event): Mark | null {
       return mark('pull_request', `pull request #${body.number} ${body.url}`);
     case 'branch.integrated':
       return mark('merge', `${body.branch} merged into ${body.into}`);
+    case 'run.sent':
+      return mark(
+        body.delivery === 'undelivered' ? 'undelivered' : 'message',
+        `to ${body.to ?? 'the client'}: ${body.text}`,
+      );
+    case 'run.receipt':
+      return body.delivery === 'undelivered'
+        ? mark('undelivered', `message to ${body.to}: ${deliveryText(body.delivery)}`)
+        : null;
     case 'run.stopping':
       return mark('stop', `being stopped: ${body.reason.replaceAll('_', ' ')}`);
     default:

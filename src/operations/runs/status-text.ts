@@ -8,7 +8,13 @@ import { type ShownStatus, shownStatus } from '../../schema/shown-status.ts';
 import type { Services } from '../operation.ts';
 
 const MAX_ACTIVITY_CHARS = 160;
-const SIGN_TYPES: Event['body']['type'][] = ['run.started', 'run.activity', 'run.quiet', 'run.stopping'];
+const SIGN_TYPES: Event['body']['type'][] = [
+  'run.started',
+  'run.activity',
+  'run.quiet',
+  'run.sent',
+  'run.stopping',
+];
 
 /** The newest activity of a run that has not ended, in one line. Null if there is none yet. */
 export async function latestActivity(
@@ -29,6 +35,8 @@ function sentence({ body }: Event): string {
       return body.kind === 'tool' ? `tool: ${body.text}` : body.text;
     case 'run.quiet':
       return body.state === null ? 'active again' : `${body.state}: ${body.text}`;
+    case 'run.sent':
+      return `${body.to === null ? 'message' : `to ${body.to}`}: ${body.text}`;
     case 'run.stopping':
       return `being stopped: ${body.reason}`;
     default:
@@ -43,6 +51,7 @@ const STATUS_TEXT: Record<ShownStatus, string> = {
   queued: 'queued',
   running: 'running',
   waiting_review: 'in review',
+  waiting_children: 'waiting for its child runs',
   completed: 'completed',
   error: 'failed',
   timeout: 'timed out',

@@ -114,6 +114,8 @@ export const ROLE_KEYS: Record<string, string> = {
   isolation: 'must be none or worktree',
   leftovers: 'must be kill or keep',
   approvals: 'must be ask or deny',
+  messages: 'must be a list of sibling, child, lead and client',
+  wake: 'must be on_child_end',
   timeout: DURATION,
   stall: DURATION,
   budget: 'must be an amount above 0',

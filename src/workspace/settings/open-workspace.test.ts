@@ -240,7 +240,7 @@ describe('what a role grants from a folder that the user named', () => {
     parent: {
       ...{ id: newRunId(), squadId: newSquadId(), depth: 0, spawn: true, worktree: null, records: false },
       ...{ type: null, reviewOf: null, permission: 'edit' as const, tools: null },
-      ...{ lineageId: null, isProven: true, sandbox: NO_SANDBOX },
+      ...{ lineageId: null, isProven: true, sandbox: NO_SANDBOX, parentId: null, messages: [] },
     },
   });
   const spawns = async (folder: string, more: Partial<Caller> = {}) => {

@@ -104,8 +104,13 @@ function Words({ card }: { card: RunCard }) {
     const text = visibleText(card.activity.text);
     return <span title={text}>{text}</span>;
   }
-  return <>{card.status === 'waiting_review' ? 'waiting for review' : 'starting'}</>;
+  return <>{WAITS[card.status] ?? 'starting'}</>;
 }
+
+const WAITS: Partial<Record<RunCard['status'], string>> = {
+  waiting_review: 'waiting for review',
+  waiting_children: 'waiting for its child runs',
+};
 
 const TONES: Partial<Record<RunCard['need'], string>> = { failed: 'tone-bad', needs_you: 'tone-ask' };
 

@@ -32,7 +32,7 @@ import { treeOf, visibleRows } from './tree.ts';
 
 /** Events that change the members or the timeline; everything else is in the cards. */
 const STRUCTURAL =
-  /^(squad|run\.(queued|started|stopping|turn_ended|ended)|inbox|review|pull_request|branch|worktree)/;
+  /^(squad|run\.(queued|started|sent|receipt|stopping|turn_ended|ended)|inbox|review|pull_request|branch|worktree)/;
 
 /** `/s/:squad`: the tree of agents, their cost, and a timeline. */
 export function SquadPage() {

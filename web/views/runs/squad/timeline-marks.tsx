@@ -10,6 +10,8 @@ const SHAPES: Record<Mark['kind'], string> = {
   review: 'M-5-5H5V5H-5Z',
   pull_request: 'M-5-2 0-6 5-2V5H-5Z',
   merge: 'M-2-6H2V-2H6V2H2V6H-2V2H-6V-2H-2Z',
+  message: 'M-6-4H6V4H-1L-4 6V4H-6Z',
+  undelivered: 'M-6-4H6V4H-1L-4 6V4H-6ZM-4-2 4 2Z',
   stop: 'M-6-4-4-6 0-2 4-6 6-4 2 0 6 4 4 6 0 2-4 6-6 4-2 0Z',
 };
 
@@ -20,6 +22,8 @@ const WORDS: Record<Mark['kind'], string> = {
   review: 'review',
   pull_request: 'pull request',
   merge: 'merge',
+  message: 'message',
+  undelivered: 'message not delivered',
   stop: 'stop',
 };
 
