@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
+import { backOffMs } from '../base/back-off.ts';
 import { visibleLine } from '../base/text.ts';
 import { controlLine } from '../control/control-line.ts';
 import type { ControlReply, ControlRequest } from '../control/serve-control.ts';
@@ -43,7 +44,7 @@ export class HubGone extends SquadError {
 
 /** Maximum number of hubs in a row that exit before they have answered anything. */
 const MAX_FAILED_CONNECTS = 5;
-const BACK_OFF_MS = 20;
+const BACK_OFF_MS = { first: 20, max: 640 };
 /** How long to wait for a newer hub that was announced, before starting one. */
 const HANDOVER_MS = 5_000;
 const SOCKET_RESTORED_MS = 4_000;
@@ -52,7 +53,7 @@ const KNOCK_MS = 100;
 const STEADY_MS = 5_000;
 
 const backOff = (failedConnects: number): Promise<void> =>
-  new Promise(wake => setTimeout(wake, BACK_OFF_MS * 2 ** failedConnects));
+  new Promise(wake => setTimeout(wake, backOffMs(failedConnects, BACK_OFF_MS)));
 
 const failedConnect = () =>
   new SquadError('HUB_UNREACHABLE', 'The hub closed the connection before it answered', {

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
+import { backOffMs } from '../base/back-off.ts';
 import { LineSplitter } from '../base/lines.ts';
 import {
   type Bye,
@@ -136,7 +137,7 @@ const LAST_REPLIES_MS = 5_000;
 const HANDOVER_MS = 5_000;
 const MAX_FAILED_CONNECTS = 5;
 /** Delay before the second attempt to connect. It doubles before each further attempt. */
-const BACK_OFF_MS = 20;
+const BACK_OFF_MS = { first: 20, max: 640 };
 
 /**
  * Copies lines between a client's stdio and the hub. When the hub is lost, the relay finds or starts another one,
@@ -219,7 +220,7 @@ export async function relay(options: RelayOptions): Promise<RelayError | null> {
       // The hub closes the connection once a client has ended and every request was answered.
       if (!last || (last.isAccepted && client.hasEnded && !hasLost)) return;
       await settle(last);
-      if (failedConnects > 0) await Promise.race([pause(BACK_OFF_MS * 2 ** (failedConnects - 1)), gone]);
+      if (failedConnects > 0) await Promise.race([pause(backOffMs(failedConnects - 1, BACK_OFF_MS)), gone]);
     }
   }
 

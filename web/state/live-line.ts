@@ -1,9 +1,10 @@
+import { backOffMs, withJitter } from '../../src/base/back-off.ts';
 import type { ClientMessage, LiveMessage } from '../../src/schema/live.ts';
 import { SILENT_MS } from '../../src/schema/web-ui.ts';
-import { backOffMs } from './back-off.ts';
 
 /** Number of failed attempts after which the hub counts as gone. A restarting hub is back sooner. */
 const FAILURES_UNTIL_OFFLINE = 6;
+const RECONNECT_DELAY_MS = { first: 250, max: 5_000 };
 const GOING_AWAY = 1001;
 
 export interface LineOptions {
@@ -85,7 +86,7 @@ export class LiveLine {
   #broken(isLeft = false): void {
     this.#drop();
     if (this.#isStopped) return;
-    const wait = backOffMs(this.#failures++);
+    const wait = withJitter(backOffMs(this.#failures++, RECONNECT_DELAY_MS));
     this.#options.onBroken(this.#failures > FAILURES_UNTIL_OFFLINE ? 'offline' : 'reconnecting', isLeft);
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.#open(), wait);

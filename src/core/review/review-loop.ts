@@ -1,3 +1,4 @@
+import { backOffMs } from '../../base/back-off.ts';
 import { Alarms } from '../../base/clock.ts';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
 import { SquadError } from '../../schema/error.ts';
@@ -247,7 +248,7 @@ export class ReviewLoop {
         const failures = this.failures.get(lineageId) ?? 0;
         this.failures.set(lineageId, failures + 1);
         warn(`The reviews of ${lineageId} could not be continued; will retry`, thrown);
-        this.setAlarm(lineageId, Math.min(RETRY_DELAY_MS.first * 2 ** failures, RETRY_DELAY_MS.max));
+        this.setAlarm(lineageId, backOffMs(failures, RETRY_DELAY_MS));
       }
     });
   }
