@@ -251,6 +251,10 @@ describe('an agent’s question', () => {
     const ask = (by: Client) => callTool<Told>(by, 'ask_user', { question: 'Again?', choices: ['a', 'b'] });
     const both = Promise.all([ask(one), ask(other)]);
     const { id } = await asked(agent.id);
+    // An answer between the calls would make the second call a new question. The status request counts itself.
+    const inFlight = async () =>
+      (await askHub<{ callsInFlight: number }>(squad, 'hub_status')).callsInFlight - 1;
+    await until('both calls wait', async () => (await inFlight()) >= 2);
     await squad.run(['answer', id, 'b']);
     expect(await both).toEqual([
       { status: 'answered', id, answer: 'b', by: 'the user (terminal)' },

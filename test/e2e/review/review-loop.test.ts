@@ -81,7 +81,8 @@ describe('a review loop', () => {
     const { branch, path } = run.worktree;
     expect(readFileSync(join(path, 'feature.txt'), 'utf8')).toBe('one\ntwo\nthree\n');
     expect(squad.git('show', `${branch}:REVIEW_FEEDBACK.md`)).toContain('Good.');
-    expect(squad.git('branch', '--list', 'squad/reviewer/*')).toBe('');
+    // A branch is removed after its work tree.
+    await until('their branches are gone', () => squad.git('branch', '--list', 'squad/reviewer/*') === '');
     expect(squad.git('status', '--porcelain')).toBe('');
   });
 
