@@ -20,6 +20,8 @@ interface Surroundings {
   /** Changes a command line into the one to run. */
   wrap?: (command: string[]) => string[];
   env?: Record<string, string>;
+  /** Print the output at the end, because something else prints until then. */
+  isQuiet?: boolean;
 }
 
 const REPORTER = join(import.meta.dirname, 'outside-errors.ts');
@@ -56,14 +58,14 @@ const countsOf = (files: FileReport[], outside: string[]): Counts => ({
 /** Runs Vitest once. `outside` are errors outside of every test. */
 async function run(
   args: string[],
-  { wrap = command => command, env = {} }: Surroundings,
+  { wrap = command => command, env = {}, isQuiet }: Surroundings,
 ): Promise<{ files: FileReport[]; outside: string[] }> {
   const folder = mkdtempSync(join(tmpdir(), 'squad-tests-'));
   const report = join(folder, 'report.json');
   const outside = join(folder, 'outside.json');
   const reporters = ['--reporter=default', `--reporter=${REPORTER}`, '--reporter=json'];
   const command = wrap(['vitest', 'run', ...reporters, `--outputFile.json=${report}`, ...args]);
-  const status = await runCommand(command, { env: { ...env, [OUTSIDE_ERRORS]: outside } });
+  const status = await runCommand(command, { env: { ...env, [OUTSIDE_ERRORS]: outside }, isQuiet });
   const files = readReport(report, args.includes('-t'));
   const errors = readOutside(outside);
   rmSync(folder, { recursive: true });

@@ -1,5 +1,6 @@
 /** The test command: installs missing programs, runs the checks and every test, and ends with `N passed, N failed`. */
 import { newSeed } from '../test/faults/random.ts';
+import { ensureBuilt } from '../test/support/build-once.ts';
 import { USUAL_CLIS } from './engine-clis.ts';
 import { ensurePrograms } from './programs.ts';
 import { type Counts, runCommand, runVitest, runVitestPatiently } from './run-vitest.ts';
@@ -14,9 +15,10 @@ process.env.SQUAD_FAULT_SEED ??= String(newSeed());
 process.exit(tell(given.length > 0 ? [await runVitest(given)] : await everything()));
 
 async function everything(): Promise<Counts[]> {
-  // The checks run beside the tests, which wait most of the time.
-  const [checked, tested] = await Promise.all([checks(), runVitestPatiently([])]);
-  return [checked, tested, await runEngineTests(USUAL_CLIS)];
+  // Built here, because otherwise both runs of Vitest would build at the same time.
+  ensureBuilt();
+  // Tests wait a lot, so the others use the time that they leave.
+  return Promise.all([checks(), runVitestPatiently([]), runEngineTests(USUAL_CLIS, { isQuiet: true })]);
 }
 
 /** Runs the tools of `npm run check` one after another. */

@@ -25,13 +25,16 @@ const WEB_FAILED = 3;
 
 /** End-to-end tests run what ships: the bundles, as `npm run build` makes them. Without its page, only tests of that fail. */
 export function setup(): (() => Promise<void>) | undefined {
-  if (!isBuilt()) {
-    const began = new Date();
-    const { status } = spawnSync(process.execPath, [join(ROOT, 'scripts', 'build.ts')], { stdio: 'inherit' });
-    if (status !== 0 && status !== WEB_FAILED) throw new Error('The programs could not be built');
-    if (status === 0) stamp(began);
-  }
+  ensureBuilt();
   if (changedAt(HUB_CODE) < changedAt(join(ROOT, 'dist', 'hub-main.cjs'))) return compileHub();
+}
+
+export function ensureBuilt(): void {
+  if (isBuilt()) return;
+  const began = new Date();
+  const { status } = spawnSync(process.execPath, [join(ROOT, 'scripts', 'build.ts')], { stdio: 'inherit' });
+  if (status !== 0 && status !== WEB_FAILED) throw new Error('The programs could not be built');
+  if (status === 0) stamp(began);
 }
 
 /** Whether `dist` is made from the current source. */
