@@ -1,5 +1,5 @@
-import type { Browser } from 'playwright-core';
-import { launchChromium } from '../test/support/chromium.ts';
+import { type Browser, chromium } from 'playwright-core';
+import { chromiumOptions } from '../test/support/chromium.ts';
 import type { BenchSquad } from './bench-squad.ts';
 
 /** A browser, and the origin of the web UI that it opens. */
@@ -16,7 +16,9 @@ export class WebBrowser implements AsyncDisposable {
 
   static async of(squad: BenchSquad): Promise<WebBrowser> {
     const { url } = await squad.squad<{ url: string }>('open', '--no-browser');
-    return new WebBrowser(await launchChromium(), new URL(url).origin, squad);
+    // The browser of a user, not the headless shell of the tests.
+    const browser = await chromium.launch(chromiumOptions());
+    return new WebBrowser(browser, new URL(url).origin, squad);
   }
 
   /** URL that opens one tab at this path. */
