@@ -10,8 +10,8 @@ const RESULT = json({ is_error: false, result: 'Done.', type: 'result' });
 const INIT = json({ type: 'system', subtype: 'init', session_id: 's' });
 
 function begun(prompt = 'Work.') {
-  const driver = streamJsonDriver();
-  const [first] = driver.open(prompt) as [string];
+  const driver = streamJsonDriver({ prompt });
+  const [first] = driver.open() as [string];
   driver.sent(first);
   return { driver, first };
 }
@@ -40,7 +40,7 @@ test('it is idle once it has taken its prompt and reported a result, and works a
 
 test('a result that comes before a message was taken is not the end', () => {
   const { driver, first } = begun();
-  const [second] = streamJsonDriver().open('And this.') as [string];
+  const [second] = streamJsonDriver({ prompt: 'And this.' }).open() as [string];
   driver.sent(second);
   for (const line of [taken(first), RESULT]) driver.read(line);
   expect(driver.isIdle).toBe(false);
@@ -50,16 +50,14 @@ test('a result that comes before a message was taken is not the end', () => {
 
 test('a message waits until it is taken; an interrupt is a line of its own', () => {
   const { driver, first } = begun();
-  const said = driver.say('0b3e6c2e-0000-4000-8000-000000000001', 'And this.');
+  const [said] = driver.say('0b3e6c2e-0000-4000-8000-000000000001', 'And this.') as [string];
   driver.sent(said);
   expect([...driver.waiting]).toContain(JSON.parse(said).uuid);
   for (const line of [taken(first), taken(said)]) driver.read(line);
   expect([...driver.waiting]).toEqual([]);
-  expect(JSON.parse(driver.interrupt('i'))).toEqual({
-    type: 'control_request',
-    request_id: 'i',
-    request: { subtype: 'interrupt' },
-  });
+  expect(driver.interrupt('i').map(line => JSON.parse(line))).toEqual([
+    { type: 'control_request', request_id: 'i', request: { subtype: 'interrupt' } },
+  ]);
 });
 
 describe('a use of a tool', () => {
@@ -68,7 +66,7 @@ describe('a use of a tool', () => {
     const asked = ask(driver, use('a'));
     expect(asked).toEqual({ id: 'a', tool: 'Bash', input: { command: 'date' } });
     expect(driver.read(use('a'))).toEqual([]);
-    expect(JSON.parse(driver.answer(asked, { isGiven: true }))).toEqual({
+    expect(JSON.parse(driver.answer(asked, { isGiven: true }).join())).toEqual({
       type: 'control_response',
       response: {
         subtype: 'success',
@@ -76,17 +74,19 @@ describe('a use of a tool', () => {
         response: { behavior: 'allow', updatedInput: { command: 'date' } },
       },
     });
-    expect(JSON.parse(driver.answer(asked, { isGiven: false, why: 'No.' })).response.response).toEqual({
-      behavior: 'deny',
-      message: 'No.',
-    });
+    expect(JSON.parse(driver.answer(asked, { isGiven: false, why: 'No.' }).join()).response.response).toEqual(
+      {
+        behavior: 'deny',
+        message: 'No.',
+      },
+    );
   });
 
   test('that was answered is not asked about again, although the lines are read again', () => {
     const before = begun();
     const answer = before.driver.answer(ask(before.driver, use('a')), { isGiven: true });
-    const driver = streamJsonDriver();
-    for (const line of [before.first, answer]) driver.sent(line);
+    const driver = streamJsonDriver({ prompt: 'Work.' });
+    for (const line of [before.first, ...answer]) driver.sent(line);
     expect([INIT, use('a'), use('b')].flatMap(line => driver.read(line))).toEqual([
       { type: 'asked', ask: expect.objectContaining({ id: 'b' }) },
     ]);
@@ -97,7 +97,9 @@ describe('a use of a tool', () => {
     ask(driver, use('a', { command: 'ls' }));
     const [withdrawn, refused] = driver.read(use('a', { command: 'rm -r .' }));
     expect(withdrawn).toEqual({ type: 'withdrawn', id: 'a' });
-    expect(refused).toMatchObject({ type: 'refused', line: expect.stringContaining('"behavior":"deny"') });
+    expect(refused).toMatchObject({
+      ...{ type: 'send', lines: [expect.stringContaining('"behavior":"deny"')] },
+    });
   });
 
   test('can be withdrawn', () => {
@@ -112,7 +114,7 @@ describe('a use of a tool', () => {
     const { driver } = begun();
     const line = use('a', { command: 'x'.repeat(9 * 1024 * 1024) });
     expect(driver.tooLong(line.slice(0, 1_000))).toEqual([
-      { type: 'refused', line: expect.stringMatching(/"request_id":"a".*"deny"/) },
+      { type: 'send', lines: [expect.stringMatching(/"request_id":"a".*"deny"/)] },
     ]);
   });
 });
@@ -121,7 +123,7 @@ test('a request that Squad does not know is answered with an error, or the agent
   const { driver } = begun();
   for (const request of [{ subtype: 'hook_callback' }, { subtype: 'can_use_tool' }, {}, null, 7])
     expect(driver.read(json({ type: 'control_request', request_id: 'h', request }))).toEqual([
-      { type: 'refused', line: expect.stringMatching(/"subtype":"error","request_id":"h"/) },
+      { type: 'send', lines: [expect.stringMatching(/"subtype":"error","request_id":"h"/)] },
     ]);
 });
 
@@ -149,4 +151,48 @@ test('lines of any shape change nothing', () => {
     expect(driver.tooLong(line.slice(0, 3))).toEqual([]);
     driver.sent(line);
   }
+});
+
+describe('Qwen Code, which does not repeat messages', () => {
+  const qwen = () => {
+    const driver = streamJsonDriver({ prompt: 'Work.' }, { repeatsMessages: false });
+    const first = driver.open();
+    for (const line of first) driver.sent(line);
+    return { driver, first };
+  };
+
+  test('is told first that somebody can be asked', () => {
+    const { first } = qwen();
+    expect(first.map(line => JSON.parse(line))).toMatchObject([
+      { type: 'control_request', request: { subtype: 'initialize' } },
+      { type: 'user', message: { content: 'Work.' } },
+    ]);
+  });
+
+  test('answers one message with each result, and takes the next one then', () => {
+    const { driver } = qwen();
+    const id = '0b3e6c2e-0000-4000-8000-000000000001';
+    for (const line of driver.say(id, 'And this.')) driver.sent(line);
+    driver.read(INIT);
+    expect([...driver.waiting]).toEqual([id]);
+    driver.read(RESULT);
+    expect([...driver.waiting]).toEqual([]);
+    expect(driver.isIdle).toBe(false);
+    driver.read(RESULT);
+    expect(driver.isIdle).toBe(true);
+  });
+
+  test('withdraws with the result what it still asked', () => {
+    const { driver } = qwen();
+    ask(driver, use('a'));
+    for (const line of driver.answer(ask(driver, use('b')), { isGiven: true })) driver.sent(line);
+    expect(driver.read(RESULT)).toEqual([{ type: 'withdrawn', id: 'a' }]);
+    expect(driver.isIdle).toBe(true);
+  });
+
+  test('is over after a result that is too long to read', () => {
+    const { driver } = qwen();
+    expect(driver.tooLong('{"type":"result","result":"xxxx')).toEqual([]);
+    expect(driver.isIdle).toBe(true);
+  });
 });

@@ -1,18 +1,28 @@
 import { randomUUID } from 'node:crypto';
-import type { Driver, DriverEvent, EngineAsk } from '../core/ports/engine.ts';
+import type { Driver, DriverEvent, DriverStart, EngineAsk } from '../core/ports/engine.ts';
 import { type Fields, fields, fieldsOf, text } from './json-line.ts';
 import { longLineType } from './long-line.ts';
 
-/**
- * Driver for Claude Code's `--input-format stream-json` and its control protocol. The number of results does not match
- * the number of messages: one result can answer several messages. Therefore the driver tracks messages by their ids,
- * which Claude Code repeats when it reads a message (`--replay-user-messages`).
- */
-export function streamJsonDriver(): Driver {
+/** How a CLI differs from Claude Code. */
+interface Dialect {
+  /**
+   * True if the CLI repeats the id of a message when it reads the message. One result can then answer several messages.
+   * Otherwise there is one result for each message, in order.
+   */
+  repeatsMessages: boolean;
+}
+
+/** Driver for `--input-format stream-json` and its control protocol, of Claude Code and Qwen Code. */
+export function streamJsonDriver(
+  { prompt }: Pick<DriverStart, 'prompt'>,
+  { repeatsMessages }: Dialect = { repeatsMessages: true },
+): Driver {
   /** Messages that the agent has not read yet. */
   const waiting = new Set<string>();
   const asked = new Map<string, string>();
   const answered = new Set<string>();
+  /** Messages without a result, for a CLI that does not repeat messages. The first one is being answered. */
+  const unanswered: string[] = [];
   let isWorking = true;
 
   function request(id: string, line: Fields): DriverEvent[] {
@@ -27,25 +37,43 @@ export function streamJsonDriver(): Driver {
     if (before !== undefined && before !== content)
       return [
         { type: 'withdrawn', id },
-        { type: 'refused', line: deny(id, CHANGED) },
+        { type: 'send', lines: [deny(id, CHANGED)] },
       ];
     if (before !== undefined) return [];
     asked.set(id, content);
     return [{ type: 'asked', ask: { id, tool, input: fields(use.input) } }];
   }
 
+  /** The CLI has answered its oldest message, and withdraws what it still asked because of that message. */
+  function nextMessage(): DriverEvent[] {
+    unanswered.shift();
+    waiting.delete(unanswered[0] ?? '');
+    isWorking = unanswered.length > 0;
+    return [...asked.keys()]
+      .filter(id => !answered.has(id))
+      .map(id => {
+        answered.add(id);
+        return { type: 'withdrawn', id };
+      });
+  }
+
   return {
-    open: prompt => [message(randomUUID(), prompt)],
-    answer: ({ id, input }: EngineAsk, answer) =>
+    // Qwen Code asks for permission only after this request. Claude Code does not need it.
+    open: () => [...(repeatsMessages ? [] : [control('init', 'initialize')]), message(randomUUID(), prompt)],
+    answer: ({ id, input }: EngineAsk, answer) => [
       answer.isGiven ? response(id, { behavior: 'allow', updatedInput: input }) : deny(id, answer.why),
-    say: message,
-    interrupt: id =>
-      JSON.stringify({ type: 'control_request', request_id: id, request: { subtype: 'interrupt' } }),
+    ],
+    isReady: true,
+    say: (id, text) => [message(id, text)],
+    interrupt: id => [control(id, 'interrupt')],
     waiting,
     sent(line) {
       const event = fieldsOf(line);
       const id = text(event?.uuid);
-      if (event?.type === 'user' && id !== null) waiting.add(id);
+      if (event?.type === 'user' && id !== null) {
+        if (repeatsMessages || unanswered.length > 0) waiting.add(id);
+        if (!repeatsMessages) unanswered.push(id);
+      }
       if (event?.type !== 'control_response') return;
       const answer = text(fields(event.response).request_id);
       if (answer !== null) answered.add(answer);
@@ -55,6 +83,7 @@ export function streamJsonDriver(): Driver {
       const id = text(event?.request_id);
       if (event?.type === 'control_request' && id !== null) return request(id, event);
       if (event?.type === 'control_cancel_request' && id !== null) return [{ type: 'withdrawn', id }];
+      if (event?.type === 'result' && !repeatsMessages) return nextMessage();
       if (event?.type === 'result') isWorking = false;
       else if (event?.type === 'user') {
         if (waiting.delete(text(event.uuid) ?? '')) isWorking = true;
@@ -64,10 +93,11 @@ export function streamJsonDriver(): Driver {
     tooLong(beginning) {
       const type = longLineType(beginning);
       // In Claude Code's result line the type is the last field, so the type of a cut line may be unknown.
+      if (type === 'result' && !repeatsMessages) return nextMessage();
       if (type === 'result' || type === 'unknown') isWorking = false;
       const id = type === 'control_request' && /"request_id"\s*:\s*"([^"\\]+)"/.exec(beginning)?.[1];
       if (!id || answered.has(id)) return [];
-      return [{ type: 'refused', line: deny(id, TOO_LONG) }];
+      return [{ type: 'send', lines: [deny(id, TOO_LONG)] }];
     },
     get isIdle() {
       return !isWorking && waiting.size === 0;
@@ -76,6 +106,9 @@ export function streamJsonDriver(): Driver {
 }
 
 const isStart = (event: Fields | null): boolean => event?.type === 'system' && event.subtype === 'init';
+
+const control = (id: string, subtype: string): string =>
+  JSON.stringify({ type: 'control_request', request_id: id, request: { subtype } });
 
 const message = (id: string, content: string): string =>
   JSON.stringify({
@@ -95,8 +128,10 @@ const response = (id: string, answer: Fields): string =>
 const deny = (id: string, why: string): string => response(id, { behavior: 'deny', message: why });
 
 const refuse = (id: string, error: string): DriverEvent => ({
-  type: 'refused',
-  line: JSON.stringify({ type: 'control_response', response: { subtype: 'error', request_id: id, error } }),
+  type: 'send',
+  lines: [
+    JSON.stringify({ type: 'control_response', response: { subtype: 'error', request_id: id, error } }),
+  ],
 });
 
 const UNKNOWN_REQUEST = 'Squad does not know this request';

@@ -7,11 +7,21 @@ import type { RunResult } from '../../src/operations/runs/run-result.ts';
 import { freePort } from '../support/free-port.ts';
 import { callTool, TestSquad, until } from '../support/squad.ts';
 import { type AgentHome, agentHome } from './agent-home.ts';
+import type { Step } from './model-server/script.ts';
 import { type ModelServer, startModelServer } from './model-server/server.ts';
 import { setUpClis } from './user-setup.ts';
 
 /** Real CLIs take seconds to start, and longer on a busy machine. */
 const END_TIMEOUT_MS = 200_000;
+
+/** Starts a program that needs permission. The model of Codex has to ask for it. */
+export const needsPermission = (name: CliName, command: string): Step =>
+  name === 'codex'
+    ? {
+        call: 'exec_command',
+        arguments: { cmd: command, sandbox_permissions: 'require_escalated', justification: 'It writes.' },
+      }
+    : { shell: command };
 
 interface Beginning {
   /** Role id → the text of its file. */

@@ -6,7 +6,7 @@ import type { CliName } from '../../scripts/engine-clis.ts';
 import type { InboxItem } from '../../src/schema/inbox.ts';
 import { until } from '../support/squad.ts';
 import { chosenClis } from './chosen-clis.ts';
-import { EngineSquad } from './engine-squad.ts';
+import { EngineSquad, needsPermission } from './engine-squad.ts';
 import { mock, type Step } from './model-server/script.ts';
 
 const WAIT_TIMEOUT_MS = 60_000;
@@ -19,7 +19,13 @@ const ROLES = {
 };
 
 /** CLIs that can ask for permission in a run without a terminal. */
-const ASKING: CliName[] = ['claude'];
+const ASKING: CliName[] = ['claude', 'codex', 'qwen'];
+/** How each of them asks for a command. */
+const NAMES = {
+  claude: ['Claude Code', 'Bash'],
+  codex: ['Codex', 'shell'],
+  qwen: ['Qwen Code', 'run_shell_command'],
+} as Record<string, string[]>;
 const asking = chosenClis().filter(name => ASKING.includes(name));
 const others = chosenClis().filter(name => !ASKING.includes(name));
 
@@ -38,13 +44,15 @@ function inSquad(name: CliName) {
     asked,
     /** The tool result that the model received after its first step. */
     told: (tag: string) => asked(tag, 1).toolResults.at(-1)!,
+    /** All texts that the model received after its first step. */
+    heard: (tag: string) => asked(tag, 1).body,
     begin: (tag: string, roleId: string, step: Step, more: object = {}) =>
       it.begin(name, `Work. ${mock([step, { text: 'Done.' }], tag)}`, { roleId, ...more }),
     /** A program of which no CLI knows what it does, and whether it ran. */
     job(tag: string): { step: Step; hasRun(): boolean } {
       it.squad.write(`${tag}.sh`, `echo done > ${tag}.ran\n`);
       return {
-        step: { shell: `sh ${tag}.sh` },
+        step: needsPermission(name, `sh ${tag}.sh`),
         hasRun: () => existsSync(join(it.squad.workspace, `${tag}.ran`)),
       };
     },
@@ -66,6 +74,7 @@ function inSquad(name: CliName) {
 
 describe.each(asking)('%s', name => {
   const here = inSquad(name);
+  const [program, source] = NAMES[name]!;
 
   test('runs a command once the user has said yes, and holds no place until then', async () => {
     const { it } = here;
@@ -74,7 +83,7 @@ describe.each(asking)('%s', name => {
     const { spawn_id } = await here.begin('yes', 'careful', job.step);
     const item = await here.open(spawn_id);
     expect(item).toMatchObject({
-      ...{ kind: 'permission', source: 'Bash', question: 'Claude Code wants to run: Bash' },
+      ...{ kind: 'permission', source, question: `${program} wants to run: ${source}` },
       ...{ choices: ['yes', 'no'], default: 'no', owner: 'user' },
     });
     expect(item.details).toContain('sh yes.sh');
@@ -93,7 +102,7 @@ describe.each(asking)('%s', name => {
     await here.answer(await here.open(spawn_id), 'no: use the other script');
     expect(await here.it.end(spawn_id)).toMatchObject({ status: 'completed', result: 'Done.' });
     expect(job.hasRun()).toBe(false);
-    expect(here.told('no')).toMatch(/Not allowed: the user .*said no: use the other script\./);
+    expect(here.heard('no')).toMatch(/Not allowed: the user .*said no: use the other script\./);
   });
 
   test('does without what nobody answered in time, and its model reads that', async () => {
@@ -101,10 +110,21 @@ describe.each(asking)('%s', name => {
     const { spawn_id } = await here.begin('late', 'hurried', job.step);
     expect(await here.it.end(spawn_id)).toMatchObject({ status: 'completed', result: 'Done.' });
     expect(job.hasRun()).toBe(false);
-    expect(here.told('late')).toContain('Not allowed: the user was asked and nobody answered in time');
+    expect(here.heard('late')).toContain('Not allowed: the user was asked and nobody answered in time');
     const { items } = await here.it.squad.json<{ items: InboxItem[] }>(['inbox', '--all']);
     expect(items.find(item => item.runId === spawn_id)).toMatchObject({ state: 'expired', answer: 'no' });
   });
+
+  test('says that it is held', async () => {
+    const { spawn_id } = await here.begin('held', 'careful', { text: 'Done.' });
+    await here.it.end(spawn_id);
+    const { stdout } = await here.it.squad.run(['show', spawn_id]);
+    expect(stdout).toMatch(/approvals +ask, held by engine/);
+  });
+});
+
+describe.each(asking.filter(name => name === 'claude'))('%s', name => {
+  const here = inSquad(name);
 
   test('asks for the commands that no rule of its tools allows', async () => {
     const job = here.job('ruled');
@@ -139,13 +159,6 @@ describe.each(asking)('%s', name => {
       expect(tools.join()).not.toMatch(/ask_permission|AskUserQuestion|PlanMode/);
       expect(here.told(`tools-${roleId}`)).toMatch(/no such tool/i);
     }
-  });
-
-  test('says that it is held', async () => {
-    const { spawn_id } = await here.begin('held', 'careful', { text: 'Done.' });
-    await here.it.end(spawn_id);
-    const { stdout } = await here.it.squad.run(['show', spawn_id]);
-    expect(stdout).toMatch(/approvals +ask, held by engine/);
   });
 });
 

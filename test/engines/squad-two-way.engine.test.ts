@@ -7,18 +7,27 @@ import type { InboxItem } from '../../src/schema/inbox.ts';
 import { dyingHub } from '../support/die-at.ts';
 import { isAlive, until } from '../support/squad.ts';
 import { chosenClis } from './chosen-clis.ts';
-import { EngineSquad } from './engine-squad.ts';
+import { EngineSquad, needsPermission } from './engine-squad.ts';
 import { mock } from './model-server/script.ts';
 
 const WAIT_TIMEOUT_MS = 60_000;
 const ROLES = { careful: '---\npermission: read\napprovals: ask\n---\nYou look, and ask before all else.\n' };
-const TWO_WAY: CliName[] = ['claude'];
+const TWO_WAY: CliName[] = ['claude', 'codex', 'qwen'];
+
+/** Lines that a CLI gets in a turn with one answer and no message. */
+const ALLOWED: Partial<Record<CliName, string[]>> = {
+  claude: ['user', 'control_response'],
+  qwen: ['control_request', 'user', 'control_response'],
+  codex: ['initialize', 'initialized', 'thread/start', 'turn/start', 'answer'],
+};
+/** Codex gets the reason of a refusal as a message. */
+const REFUSED = { ...ALLOWED, codex: ALLOWED.codex!.toSpliced(-1, 0, 'turn/start') };
 
 /** A run that wants to start a program once, which leaves a line each time it runs. */
 async function asking(name: CliName, prepare?: Parameters<typeof EngineSquad.start>[1] & object) {
   const it = await EngineSquad.start([name], { roles: ROLES, ...prepare });
   it.squad.write('job.sh', 'echo ran >> job.ran\n');
-  const prompt = `Work. ${mock([{ shell: 'sh job.sh' }, { text: 'Done.' }], 'job')}`;
+  const prompt = `Work. ${mock([needsPermission(name, 'sh job.sh'), { text: 'Done.' }], 'job')}`;
   const { spawn_id } = await it.begin(name, prompt, { roleId: 'careful' });
   const items = async () => (await it.squad.json<{ items: InboxItem[] }>(['inbox', '--all'])).items;
   const ran = join(it.squad.workspace, 'job.ran');
@@ -36,7 +45,8 @@ async function asking(name: CliName, prepare?: Parameters<typeof EngineSquad.sta
       readFileSync(join(it.squad.home, 'runs', spawn_id, 'turn-1', 'input'), 'utf8')
         .trim()
         .split('\n')
-        .map(line => (JSON.parse(line) as { type: string }).type),
+        .map(line => JSON.parse(line) as { type?: string; method?: string })
+        .map(({ type, method }) => type ?? method ?? 'answer'),
     async kill() {
       const pid = await it.squad.hubPid();
       process.kill(pid, 'SIGKILL');
@@ -59,7 +69,7 @@ describe.each(chosenClis().filter(name => TWO_WAY.includes(name)))('%s', name =>
     expect(await run.end()).toMatchObject({ status: 'completed', result: 'Done.' });
     expect(run.runs()).toBe(1);
     expect(await run.items()).toHaveLength(1);
-    expect(run.sent()).toEqual(['user', 'control_response']);
+    expect(run.sent()).toEqual(ALLOWED[name]);
   });
 
   test.each([
@@ -78,11 +88,11 @@ describe.each(chosenClis().filter(name => TWO_WAY.includes(name)))('%s', name =>
     expect(await dying.promise).toBe('SIGKILL');
     expect(await run.end()).toMatchObject({ status: 'completed', result: 'Done.' });
     expect(run.runs()).toBe(runs);
-    expect(run.sent()).toEqual(['user', 'control_response']);
+    expect(run.sent()).toEqual((said === 'yes' ? ALLOWED : REFUSED)[name]);
     expect(await run.items()).toEqual([expect.objectContaining({ id, state: 'answered', answer: said })]);
   });
 
-  test('reads a message in its running turn, and its model gets it with the next request', {
+  test('reads a message in its running turn, without another start of the CLI', {
     tags: ['G2'],
   }, async () => {
     await using run = await asking(name);
@@ -102,7 +112,7 @@ describe.each(chosenClis().filter(name => TWO_WAY.includes(name)))('%s', name =>
     expect(await run.it.squad.json(['interrupt', run.id])).toMatchObject({ status: 'cancelled' });
     expect(run.runs()).toBe(0);
     expect(await run.items()).toEqual([expect.objectContaining({ state: 'withdrawn' })]);
-    expect(run.it.output(run.id)).toContain('"type":"result"');
+    expect(run.it.output(run.id)).toMatch(/"type":"result"|"method":"turn\/completed"/);
     const { code } = await run.it.squad.run([
       'reply',
       run.id,

@@ -83,8 +83,14 @@ export type DriverEvent =
   | { type: 'asked'; ask: EngineAsk }
   /** The agent no longer waits for the answer. */
   | { type: 'withdrawn'; id: string }
-  /** A request that Squad refuses without asking the user. `line` is the refusal, which the agent waits for. */
-  | { type: 'refused'; line: string };
+  /** Lines that the agent waits for and nobody has to decide: a step of the handshake, or a refusal. */
+  | { type: 'send'; lines: string[] };
+
+/** Facts about a turn from which a driver builds its lines. */
+export type DriverStart = Pick<
+  TurnInput,
+  'prompt' | 'cwd' | 'model' | 'chatId' | 'continues' | 'options' | 'endpoint'
+>;
 
 /**
  * Protocol of an agent CLI that reads lines while it works. A driver has no state except what follows from the lines of
@@ -93,12 +99,14 @@ export type DriverEvent =
  */
 export interface Driver {
   /** Returns the first lines of a turn. */
-  open(prompt: string): string[];
-  answer(ask: EngineAsk, answer: EngineAnswer): string;
-  /** Returns the line for a message to the agent. The agent reads the message as soon as it can. `id` is a UUID. */
-  say(id: string, text: string): string;
-  /** Returns the line that interrupts the agent. The agent then continues with the waiting messages. */
-  interrupt(id: string): string;
+  open(): string[];
+  answer(ask: EngineAsk, answer: EngineAnswer): string[];
+  /** False until the agent can get messages. */
+  readonly isReady: boolean;
+  /** Returns the lines for a message to the agent. The agent reads the message as soon as it can. `id` is a UUID. */
+  say(id: string, text: string): string[];
+  /** Returns the lines that interrupt the agent. The agent then continues with the waiting messages. */
+  interrupt(id: string): string[];
   sent(line: string): void;
   read(line: string): DriverEvent[];
   /** Takes the beginning of a line that was too long to read completely. */
@@ -203,8 +211,8 @@ export interface Engine {
    * the turn ended.
    */
   reader: (() => EngineReader) | null;
-  /** Creates the driver of a fed turn. */
-  driver?(): Driver;
+  /** Creates the driver of a fed turn. The endpoint is only needed for the first lines. */
+  driver?(start: DriverStart): Driver;
   /** Lists who enforces each limit in these options. */
   policy(options: RunOptions): PolicyRule[];
   /** Project files that the engine reads on its own, so that Squad does not send them too. */

@@ -26,6 +26,7 @@ import { stepOfUnstarted } from './run-state.ts';
 import { type Silence, StallWatch } from './stall-watch.ts';
 import { promptOf, type Sent, sentBefore, type Told, tellRun } from './tell.ts';
 import { messagesOnly } from './turn-end.ts';
+import { driverStart } from './turn-input.ts';
 import { watchOutput } from './turn-limits.ts';
 import { confined, startTurn, type TurnStartPorts } from './turn-start.ts';
 import { type TwoWayPorts, TwoWayTurn } from './two-way.ts';
@@ -439,9 +440,10 @@ export class Runner {
 
   private async resumeTwoWay(entry: LiveRun): Promise<void> {
     const { run, engine, turnNumber: number } = entry;
-    const driver = engine.driver?.();
-    if (driver)
-      entry.twoWay = await TwoWayTurn.resume(driver, run, { runId: run.id, number }, this.ports.twoWay);
+    if (!engine.driver) return;
+    const turn = { runId: run.id, number };
+    const driver = engine.driver(await driverStart(run, turn, this.ports.files));
+    entry.twoWay = await TwoWayTurn.resume(driver, run, turn, this.ports.twoWay);
   }
 
   /** Takes over a run whose turn ended while there was no hub. */

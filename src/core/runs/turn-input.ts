@@ -1,5 +1,5 @@
 import type { Run } from '../../schema/run.ts';
-import type { RunEndpoint, TurnFiles, TurnInput } from '../ports/engine.ts';
+import type { DriverStart, RunEndpoint, TurnFiles, TurnInput } from '../ports/engine.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 import type { TurnRef } from '../ports/turns.ts';
 import type { RunMaterial } from './live-run.ts';
@@ -27,6 +27,17 @@ export function turnInput(
     endpoint,
     files,
   };
+}
+
+/** What the driver of a turn needs that an earlier hub started. The first lines are written already. */
+export async function driverStart(
+  run: Run,
+  turn: TurnRef,
+  files: Pick<RunFiles, 'read'>,
+): Promise<DriverStart> {
+  const { chatId, model, options, directory: cwd } = run;
+  const prompt = (await files.read(turn, 'prompt.md')) ?? run.task;
+  return { prompt, cwd, model, chatId, continues: continuesChat(run), options, endpoint: null };
 }
 
 /** True if the chat of the run already exists before the run's next turn. */

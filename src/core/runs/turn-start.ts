@@ -179,8 +179,7 @@ export async function startTurn(
     ? await saveBaseline(entry, turn, baseline, ports)
     : await loadBaseline(files, { ...turn, number: 1 });
   if (entry.stop !== null) return null;
-  if (command.isFed)
-    entry.twoWay = await TwoWayTurn.begin(engine.driver!(), run, turn, material.prompt, ports.twoWay);
+  if (command.isFed) entry.twoWay = await TwoWayTurn.begin(engine.driver!(input), run, turn, ports.twoWay);
   const startedAt = clock.now();
   const hardLimitMs = entry.timeLeft(clock) + HARD_LIMIT_GRACE_MS;
   const process = await executor.start(

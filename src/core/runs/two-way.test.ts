@@ -39,10 +39,10 @@ async function setUp({ dies = null as string | null } = {}) {
   };
   const { promise: ended, resolve } = Promise.withResolvers<void>();
   const process = { endInput: async () => resolve() } as unknown as LiveTurn;
-  const first = await TwoWayTurn.begin(streamJsonDriver(), run, turn, 'Work.', ports);
+  const first = await TwoWayTurn.begin(streamJsonDriver({ prompt: 'Work.' }), run, turn, ports);
   onTestFinished(() => first.end());
   const resume = async () => {
-    const next = (await TwoWayTurn.resume(streamJsonDriver(), run, turn, {
+    const next = (await TwoWayTurn.resume(streamJsonDriver({ prompt: 'Work.' }), run, turn, {
       ...ports,
       checkpoint: () => {},
     }))!;
@@ -146,7 +146,7 @@ test('a question is gone when the agent withdraws it, or with its turn', async (
 test('a turn that only reads its prompt is not two-way; pruning a run removes its lines', async () => {
   const { first, asked, process, run, turn, ports, store } = await setUp();
   const other = { ...turn, number: 2 };
-  expect(await TwoWayTurn.resume(streamJsonDriver(), run, other, ports)).toBeNull();
+  expect(await TwoWayTurn.resume(streamJsonDriver({ prompt: 'Work.' }), run, other, ports)).toBeNull();
   first.read(use('a'), false, process);
   await first.answer(asked[0]!, NO);
   expect(await store.lastSentLine(turn)).toMatchObject({ line: expect.stringContaining('"deny"') });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../../base/clock.ts';
 import type { Run } from '../../schema/run.ts';
-import type { Driver, EngineAnswer, EngineAsk } from '../ports/engine.ts';
+import type { Driver, DriverEvent, EngineAnswer, EngineAsk } from '../ports/engine.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 import type { Change, Store } from '../ports/store.ts';
 import type { LiveTurn, TurnRef } from '../ports/turns.ts';
@@ -41,6 +41,8 @@ export class TwoWayTurn {
   /** True if the agent can get no more input. */
   private isClosed: boolean;
   private readonly over = new AbortController();
+  /** Resolved when the agent can get messages. */
+  private readonly ready = Promise.withResolvers<void>();
   /** Unanswered questions of the agent, by id. */
   private readonly asks = new Map<string, AbortController>();
 
@@ -53,21 +55,16 @@ export class TwoWayTurn {
     // The input ends with an incomplete line only if the database lost its last rows. No line can follow it.
     this.isClosed = !input.endsWith('\n');
     for (const line of input.split('\n').slice(0, -1)) driver.sent(line);
+    if (driver.isReady) this.ready.resolve();
   }
 
   /** Writes the first lines of a turn that is about to start. */
-  static async begin(
-    driver: Driver,
-    run: Run,
-    turn: TurnRef,
-    prompt: string,
-    ports: TwoWayPorts,
-  ): Promise<TwoWayTurn> {
+  static async begin(driver: Driver, run: Run, turn: TurnRef, ports: TwoWayPorts): Promise<TwoWayTurn> {
     // The previous hub stored a message while it started this turn. The agent has not started, so it reads the message
     // after its prompt.
     if (await ports.store.lastSentLine(turn)) return (await TwoWayTurn.resume(driver, run, turn, ports))!;
     const input = driver
-      .open(prompt)
+      .open()
       .map(line => `${line}\n`)
       .join('');
     await ports.files.write(turn, INPUT, input);
@@ -90,11 +87,15 @@ export class TwoWayTurn {
 
   /** Processes one line of the agent's output. Call this once for every line, from the first line on. */
   read(line: string, isCut: boolean, process: LiveTurn | null): void {
-    for (const event of isCut ? this.driver.tooLong(line) : this.driver.read(line))
-      if (event.type === 'asked') this.open(event.ask);
-      else if (event.type === 'withdrawn') this.forget(event.id);
-      else this.send(event.line).catch(thrown => this.ports.warn(NOT_SENT, thrown));
+    for (const event of isCut ? this.driver.tooLong(line) : this.driver.read(line)) this.take(event);
+    if (this.driver.isReady) this.ready.resolve();
     if (process && this.driver.isIdle && this.asks.size === 0) void this.endInput(process);
+  }
+
+  private take(event: DriverEvent): void {
+    if (event.type === 'asked') this.open(event.ask);
+    else if (event.type === 'withdrawn') this.forget(event.id);
+    else this.send(event.lines).catch(thrown => this.ports.warn(NOT_SENT, thrown));
   }
 
   private open(ask: EngineAsk): void {
@@ -129,14 +130,27 @@ export class TwoWayTurn {
    * Sends the agent a message. Returns false if the agent takes no more input. `along` is committed in the same
    * transaction as the message.
    */
-  say(id: string, text: string, along: Change, interrupts: boolean): Promise<boolean> {
-    if (interrupts) this.interrupt();
-    return this.send(this.driver.say(id, text), along);
+  async say(id: string, text: string, along: Change, interrupts: boolean): Promise<boolean> {
+    await this.untilReady();
+    if (!this.driver.isReady) return false;
+    const interrupt = interrupts ? this.driver.interrupt(randomUUID()) : [];
+    return this.send([...interrupt, ...this.driver.say(id, text)], along);
+  }
+
+  /** Waits while the agent starts, but not long for one that hangs. */
+  private async untilReady(): Promise<void> {
+    if (this.driver.isReady) return;
+    const signal = AbortSignal.any([this.over.signal, AbortSignal.timeout(READY_TIMEOUT_MS)]);
+    await Promise.race([
+      this.ready.promise,
+      delay(READY_TIMEOUT_MS, null, { signal, ref: false }).catch(() => {}),
+    ]);
   }
 
   /** Interrupts the agent's current work. Returns false if the agent takes no more input. */
-  interrupt(): Promise<boolean> {
-    return this.send(this.driver.interrupt(randomUUID()));
+  async interrupt(): Promise<boolean> {
+    const lines = this.driver.interrupt(randomUUID());
+    return lines.length > 0 && this.send(lines);
   }
 
   /** True if the agent has read this message. */
@@ -145,12 +159,13 @@ export class TwoWayTurn {
   }
 
   /**
-   * Stores a line, with `along` in the same transaction, and then writes it to the input file. Returns false if the
+   * Stores lines, with `along` in the same transaction, and then writes them to the input file. Returns false if the
    * agent takes no more input.
    */
-  private async send(line: string, along: Change = { events: [] }): Promise<boolean> {
+  private async send(lines: string[], along: Change = { events: [] }): Promise<boolean> {
     if (this.isClosed) return false;
-    this.driver.sent(line);
+    for (const line of lines) this.driver.sent(line);
+    const line = lines.join('\n');
     const { clock, store, files, checkpoint, retry } = this.ports;
     const { runId, number } = this.turn;
     const { offset } = this;
@@ -193,4 +208,6 @@ export class TwoWayTurn {
   }
 }
 
+/** Time that a message waits for an agent that has just been started. */
+const READY_TIMEOUT_MS = 10_000;
 const NOT_SENT = 'A line for an agent could not be written';

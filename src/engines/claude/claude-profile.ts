@@ -25,6 +25,6 @@ export const CLAUDE: CliProfile = {
   resume: chatId => ['--resume', chatUuid('Claude Code', chatId)],
   sandbox: claudeSandbox,
   reader: claudeReader,
-  driver: streamJsonDriver,
+  driver: start => streamJsonDriver(start),
   policy: claudePolicy,
 };

@@ -165,3 +165,27 @@ describe('the model that the configuration names', () => {
     expect(configuredModel(home({ ...project, '.codex/config.toml': 'model = "mine"' }))).toBe('mine');
   });
 });
+
+test('a turn that can ask is one of app-server, which gets neither prompt nor chat as arguments', async () => {
+  const { argv, stdin, isFed, env } = await build(
+    { approvals: 'ask', permission: 'read', effort: 'high', outputSchema: { type: 'object' } },
+    { chatId: CHAT, continues: true, model: 'gpt-x', endpoint: ENDPOINT },
+  );
+  expect(argv).toEqual([
+    '/bin/codex',
+    'app-server',
+    ...['-c', 'analytics.enabled=false', '-c', 'check_for_update_on_startup=false'],
+    ...['--disable', 'plugins', '--disable', 'apps'],
+    ...['-c', 'sandbox_workspace_write.writable_roots=[]'],
+    ...['-c', 'sandbox_workspace_write.network_access=false'],
+    ...['-c', 'model_reasoning_effort="high"'],
+    '-c',
+    `mcp_servers.squad_run={url="${ENDPOINT.url}",bearer_token_env_var="SQUAD_TOKEN",required=true,default_tools_approval_mode="approve"}`,
+  ]);
+  expect({ stdin, isFed }).toEqual({ stdin: null, isFed: true });
+  expect(env.SQUAD_TOKEN).toBe(ENDPOINT.token);
+});
+
+test.each([{ permission: 'full' }, { machine: 'box' }] as const)('with %j it cannot ask', async more => {
+  expect((await build({ approvals: 'ask', ...more })).argv[1]).toBe('exec');
+});

@@ -4,7 +4,7 @@ import type { Command } from '../../core/ports/turns.ts';
 import { chatUuid } from '../chat-uuid.ts';
 import { partOfArgument } from '../one-argument.ts';
 import { type ProjectSettings, refuseProjectCommands } from '../project-commands.ts';
-import { codexPermissions } from './codex-permissions.ts';
+import { codexIsFed, codexPermissions, codexServerPermissions } from './codex-permissions.ts';
 import { serversIn, trustedIn, userConfig } from './user-config.ts';
 
 /** Codex reads the run's token from this variable, because every user can read arguments. */
@@ -12,26 +12,34 @@ const TOKEN = 'SQUAD_TOKEN';
 
 /** The subcommand `resume` does not accept these flags after it, so it comes last. */
 export async function codexCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
-  const { options, endpoint, model } = input;
+  const { options, endpoint } = input;
   const config = userConfig(input.env);
   refuseProjectCommands(input.cwd, codexProjectSettings(config), input.worktree);
-  const argv: Command['argv'] = [program, 'exec', '--json', '--skip-git-repo-check', ...QUIET];
-  argv.push(...codexPermissions(options), `--cd=${input.cwd}`);
-  if (model !== null) argv.push(`--model=${partOfArgument('model', model)}`);
+  const isFed = codexIsFed(options);
+  const argv: Command['argv'] = isFed
+    ? [program, 'app-server', ...QUIET, ...codexServerPermissions(options)]
+    : [program, 'exec', '--json', '--skip-git-repo-check', ...QUIET, ...execFlags(input)];
   if (options.effort !== null) argv.push(...setting('model_reasoning_effort', tomlString(options.effort)));
-  if (options.outputSchema)
+  if (options.outputSchema && !isFed)
     argv.push(
       `--output-schema=${await input.files.write('schema.json', JSON.stringify(options.outputSchema))}`,
     );
   for (const name of serversIn(config)) argv.push(...setting(`mcp_servers.${name}.enabled`, 'false'));
   if (endpoint) argv.push(...setting(`mcp_servers.${RUN_SERVER}`, server(endpoint)));
-  if (input.continues && input.chatId !== null) argv.push('resume', chatUuid('Codex', input.chatId));
-  argv.push('-');
+  // The driver names the chat of a fed turn.
+  const chat = input.continues && input.chatId !== null ? chatUuid('Codex', input.chatId) : null;
+  if (!isFed) argv.push(...(chat === null ? [] : ['resume', chat]), '-');
   return {
     argv,
-    stdin: input.promptFile,
+    ...(isFed ? { stdin: null, isFed } : { stdin: input.promptFile }),
     env: { ...input.env, ...sandboxTemp(input.env), ...(endpoint ? { [TOKEN]: endpoint.token } : {}) },
   };
+}
+
+function execFlags({ options, cwd, model }: TurnInput): string[] {
+  const flags = [...codexPermissions(options), `--cd=${cwd}`];
+  if (model !== null) flags.push(`--model=${partOfArgument('model', model)}`);
+  return flags;
 }
 
 const setting = (key: string, toml: string): string[] => ['-c', partOfArgument(key, `${key}=${toml}`)];

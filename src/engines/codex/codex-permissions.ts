@@ -27,12 +27,40 @@ const TABLE: ToolTable = {
 export function codexPermissions({ permission, tools, sandbox: ours }: Asked): string[] {
   // Codex's sandbox cannot run inside another sandbox. Squad's sandbox already enforces the same limits, and git
   // commands need to write to the repository.
-  const isConfined = ours !== undefined && ours.level !== 'off';
-  const flags = isConfined
+  const flags = isConfined({ sandbox: ours })
     ? ['--sandbox=danger-full-access', ...NO_RULES]
     : permission === 'full' && mayWrite(tools)
       ? [BYPASS]
-      : [`--sandbox=${sandbox(permission, tools)}`, ...NOTHING_BEYOND];
+      : [`--sandbox=${sandbox(permission, tools)}`, ...NO_RULES, ...NOTHING_BEYOND];
+  return [...flags, ...toolFlags(tools)];
+}
+
+/**
+ * Flags of `codex app-server`. Its sandbox is part of the request that opens the chat. It cannot ignore `.rules` files,
+ * so commands that the user's files allow run without a question.
+ */
+export const codexServerPermissions = ({ tools }: Asked): string[] => [
+  ...NOTHING_BEYOND,
+  ...toolFlags(tools),
+];
+
+/** Sandbox of `codex app-server`, which asks the user when its model wants to leave the sandbox. */
+export function codexSandboxMode({ permission, tools, sandbox: ours }: Asked): {
+  approvalPolicy: string;
+  sandbox: string;
+} {
+  const isOff = isConfined({ sandbox: ours });
+  return {
+    approvalPolicy: 'on-request',
+    sandbox: isOff ? 'danger-full-access' : sandbox(permission, tools),
+  };
+}
+
+const isConfined = ({ sandbox: ours }: Pick<Asked, 'sandbox'>): boolean =>
+  ours !== undefined && ours.level !== 'off';
+
+function toolFlags(tools: Asked['tools']): string[] {
+  const flags: string[] = [];
   if (tools === null) return flags;
   if (!needs(tools, ['shell', 'look'])) flags.push('--disable', 'shell_tool');
   if (!needs(tools, ['search'])) flags.push('-c', 'web_search="disabled"');
@@ -41,19 +69,30 @@ export function codexPermissions({ permission, tools, sandbox: ours }: Asked): s
 
 const BYPASS = '--dangerously-bypass-approvals-and-sandbox';
 
+/** Commands that `.rules` files allow would run outside the sandbox. */
 const NO_RULES = ['--ignore-rules'];
-/**
- * Removes permissions that the user's configuration may add to the sandbox. Commands that `.rules` files allow would
- * run outside it.
- */
+/** Removes permissions that the user's configuration may add to the sandbox. */
 const NOTHING_BEYOND = [
-  ...NO_RULES,
   ...['-c', 'sandbox_workspace_write.writable_roots=[]'],
   ...['-c', 'sandbox_workspace_write.network_access=false'],
 ];
 
 const sandbox = (permission: Asked['permission'], tools: Asked['tools']): string =>
   permission === 'read' || !mayWrite(tools) ? 'read-only' : 'workspace-write';
+
+/**
+ * True if Codex reads lines while it works, so that it can ask the user. The hub can write the input file only on its
+ * own machine.
+ */
+export const codexIsFed = ({
+  approvals,
+  permission,
+  machine,
+}: Pick<RunOptions, 'approvals' | 'permission' | 'machine'>): boolean =>
+  approvals === 'ask' && permission !== 'full' && machine === null;
+
+const RULES =
+  "outside it runs what the user allows, and without a question what the user's own Codex rules allow";
 
 export const mayWrite = (tools: Asked['tools']): boolean =>
   tools === null || needs(tools, ['shell', 'write']);
@@ -62,9 +101,16 @@ const needs = (tools: readonly string[], means: readonly Means[]): boolean =>
   ownTools(tools, 'Codex', TABLE).some(need => (means as readonly string[]).includes(need));
 
 export function codexPolicy(options: RunOptions): PolicyRule[] {
+  const isFed = codexIsFed(options);
+  const holder = (limit: string) => (isFed ? advisory(`${limit}; ${RULES}`) : held(limit));
   return policyRules(options, {
-    read: held('its sandbox lets it write nothing and reach no network'),
-    edit: held('its sandbox lets it write in its folder and the temp folder, and reach no network'),
+    read: holder('its sandbox lets it write nothing and reach no network'),
+    edit: holder('its sandbox lets it write in its folder and the temp folder, and reach no network'),
+    ...(isFed && {
+      approvals: isConfined(options)
+        ? advisory("inside Squad's sandbox Codex asks for nothing")
+        : held('the user is asked before a command leaves the sandbox; without an answer it is refused'),
+    }),
     tools: advisory(
       mayWrite(options.tools)
         ? 'Codex has no list of tools; its shell can do what most of them do'

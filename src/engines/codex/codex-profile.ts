@@ -2,6 +2,7 @@ import { chatUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
 import { codexChatMark } from './codex-chat-mark.ts';
 import { codexCommand } from './codex-command.ts';
+import { codexDriver } from './codex-driver.ts';
 import { codexPolicy } from './codex-permissions.ts';
 import { codexReader } from './codex-reader.ts';
 import { codexSandbox } from './codex-sandbox.ts';
@@ -25,5 +26,6 @@ export const CODEX: CliProfile = {
   resume: chatId => ['resume', chatUuid('Codex', chatId)],
   sandbox: codexSandbox,
   reader: codexReader,
+  driver: codexDriver,
   policy: codexPolicy,
 };

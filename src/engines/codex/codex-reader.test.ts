@@ -89,3 +89,63 @@ test('what it says only on stderr is the error of a turn without an end', async 
   ]);
   for (const exitCode of [0, 143, null]) expect(await codexReader().finish!({ exitCode, file })).toEqual([]);
 });
+
+test('the events of app-server are those of exec with other names', () => {
+  const of = (method: string, params: object) => ({ method, params: { threadId: 't', ...params } });
+  const shell = { type: 'commandExecution', id: '1', command: 'sh -c date', aggregatedOutput: '' };
+  const total = { inputTokens: 10, outputTokens: 2, cachedInputTokens: 1 };
+  const tokenUsage = { total, last: { ...total, inputTokens: 3 } };
+  expect(
+    read(
+      { id: 'thread', result: { thread: { id: 't' }, model: 'm' } },
+      of('item/started', { item: shell }),
+      of('item/completed', { item: { ...shell, status: 'completed', exitCode: 1 } }),
+      of('item/completed', { threadId: 'other', item: { type: 'agentMessage', text: 'Of a sub-agent.' } }),
+      of('error', { error: { message: 'Reconnecting... 1/5' }, willRetry: true }),
+      of('item/completed', { item: { type: 'agentMessage', text: 'Done.' } }),
+      of('thread/tokenUsage/updated', { tokenUsage }),
+      of('turn/completed', { turn: { id: 'a', status: 'completed' } }),
+    ),
+  ).toEqual([
+    { type: 'chat', id: 't' },
+    { type: 'model', model: 'm' },
+    { type: 'tool', name: 'command_execution', detail: 'sh -c date' },
+    { type: 'tool_end', name: 'command_execution', ok: false },
+    { type: 'note', text: 'Reconnecting... 1/5', retry: { code: 'ENGINE_FAILED', waitMs: null } },
+    { type: 'text', text: 'Done.' },
+    {
+      type: 'usage',
+      usage: { input: 10, output: 2, cached: 1, costUsd: null, costIsEstimated: false },
+      runningTotals: ['input', 'output', 'cached'],
+    },
+    { type: 'end', ok: true, answer: 'Done.', error: null },
+  ]);
+});
+
+test.each([
+  [{ id: 'thread', error: { message: 'no rollout found for thread id 1' } }, 'CHAT_UNKNOWN'],
+  [{ id: 'prompt', error: { message: 'Input exceeds the maximum length' } }, 'ENGINE_FAILED'],
+  [
+    { method: 'turn/completed', params: { turn: { status: 'failed', error: { message: 'status 429' } } } },
+    'ENGINE_RATE_LIMITED',
+  ],
+])('a turn of app-server that ends with %j is %s', (line, code) => {
+  const opened = { id: 'thread', result: { thread: { id: 't' } } };
+  const params = 'params' in line && { params: { threadId: 't', ...line.params } };
+  expect(read(opened, { ...line, ...params }).at(-1)).toMatchObject({ type: 'end', ok: false, code });
+});
+
+test('an interrupted turn of app-server is no success, and the next turn has its own answer', () => {
+  const of = (method: string, params: object) => ({ method, params: { threadId: 't', ...params } });
+  const events = read(
+    { id: 'thread', result: { thread: { id: 't' } } },
+    of('item/completed', { item: { type: 'agentMessage', text: 'Half.' } }),
+    of('turn/completed', { turn: { status: 'interrupted' } }),
+    of('turn/started', { turn: { id: 'b' } }),
+    of('turn/completed', { turn: { status: 'completed' } }),
+  );
+  expect(events.filter(({ type }) => type === 'end')).toEqual([
+    { type: 'end', ok: false, answer: '', error: 'The turn was interrupted.' },
+    { type: 'end', ok: true, answer: '', error: null },
+  ]);
+});

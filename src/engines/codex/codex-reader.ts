@@ -11,15 +11,19 @@ import { answerTooLong, longLineType } from '../long-line.ts';
 import { stderrEnd } from '../stderr-end.ts';
 import { ToolCalls, toolDetail } from '../tool-calls.ts';
 import { RUN_SERVER } from './codex-command.ts';
+import { PROMPT_REQUEST, THREAD_REQUEST } from './codex-driver.ts';
 
 /**
- * Reads `codex exec --json`. `error` events are only notices. `turn.failed` means failure, `turn.completed` success.
+ * Reads `codex exec --json`, and `codex app-server` with other names for the same events. `error` events are only
+ * notices. `turn.failed` means failure, `turn.completed` success.
  */
 export function codexReader(): EngineReader {
   const calls = new ToolCalls(describeItem);
   /** Null if the answer was too long to read. */
   let answer: string | null = '';
   let ended = false;
+  /** Chat of `codex app-server`, which also reports the chats of sub-agents. */
+  let thread: string | null = null;
 
   function item(item: Fields, isOver: boolean): EngineEvent[] {
     const content = text(item.text) ?? text(item.message) ?? '';
@@ -42,9 +46,47 @@ export function codexReader(): EngineReader {
     return event;
   }
 
+  /** A line of `codex app-server`. */
+  function serverLine(line: Fields): EngineEvent[] {
+    const params = fields(line.params);
+    const { method } = line;
+    if (line.id !== undefined) return method === undefined ? opened(line) : [];
+    if (params.threadId !== thread) return [];
+    if (method === 'turn/started') answer = '';
+    if (method === 'item/started') return item(renamed(fields(params.item)), false);
+    if (method === 'item/completed') return item(renamed(fields(params.item)), true);
+    if (method === 'thread/tokenUsage/updated')
+      return usage(renamed(fields(fields(params.tokenUsage).total)));
+    if (method === 'error')
+      return noticed(text(fields(params.error).message) ?? '', params.willRetry === true);
+    if (method === 'warning') return note(text(params.message) ?? '');
+    return method === 'turn/completed' ? end([turnEnd(fields(params.turn))]) : [];
+  }
+
+  /** The chat, or the reason why Codex could not open it or begin the turn. */
+  function opened({ id, result, error }: Fields): EngineEvent[] {
+    if (error !== undefined && [THREAD_REQUEST, PROMPT_REQUEST, 'init'].includes(text(id) ?? ''))
+      return end([failure({ error })]);
+    if (id !== THREAD_REQUEST) return [];
+    const { thread: chat, model } = fields(result);
+    thread = text(fields(chat).id);
+    const name = text(model);
+    return [
+      ...(thread === null ? [] : [{ type: 'chat' as const, id: thread }]),
+      ...(name === null ? [] : [{ type: 'model' as const, model: name }]),
+    ];
+  }
+
+  function turnEnd(turn: Fields): EngineEvent {
+    if (turn.status === 'completed') return success();
+    if (turn.status === 'failed') return failure(turn);
+    return { type: 'end', ok: false, answer: '', error: 'The turn was interrupted.' };
+  }
+
   return {
     line(line) {
       const event = fieldsOf(line);
+      if (event && event.type === undefined) return serverLine(event);
       const chat = text(event?.thread_id);
       if (event?.type === 'thread.started') return chat ? [{ type: 'chat', id: chat }] : [];
       if (event?.type === 'item.started') return item(fields(event.item), false);
@@ -56,9 +98,10 @@ export function codexReader(): EngineReader {
     },
     tooLong(beginning) {
       const type = longLineType(beginning);
+      if (beginning.startsWith('{"method":"turn/completed"')) return end([success()]);
       // The answer read so far stays valid only if the skipped item is certainly not a message.
       const item = /"type"\s*:\s*"(\w+)"/.exec(beginning.slice('{"type"'.length))?.[1];
-      if (type !== null && (item === undefined || item === 'agent_message')) answer = null;
+      if (type !== null && (item === undefined || /^agent_?message$/i.test(item))) answer = null;
       return [];
     },
     finish: async exit => (ended ? [] : stderrEnd(exit)),
@@ -68,8 +111,8 @@ export function codexReader(): EngineReader {
 const note = (content: string): EngineEvent[] => (content ? [{ type: 'note', text: content }] : []);
 
 /** Codex does not report how long it waits before it reconnects. */
-const noticed = (content: string): EngineEvent[] => [
-  ...(content.startsWith('Reconnecting')
+const noticed = (content: string, isRetried = content.startsWith('Reconnecting')): EngineEvent[] => [
+  ...(isRetried
     ? [{ type: 'note' as const, text: content, retry: { code: failureKind(content), waitMs: null } }]
     : note(content)),
   ...cutOffNote(content),
@@ -99,6 +142,16 @@ function usage(given: Fields): EngineEvent[] {
       runningTotals: FROM_THE_BEGINNING,
     },
   ];
+}
+
+/** Names of `codex app-server` as `codex exec` spells them: `exitCode` is `exit_code`, `agentMessage` a type. */
+function renamed(item: Fields): Fields {
+  const snake = (name: string) => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`);
+  const entries = Object.entries(item).map(([name, value]) => [snake(name), value]);
+  return {
+    ...Object.fromEntries(entries),
+    ...(item.type !== undefined && { type: snake(text(item.type) ?? '') }),
+  };
 }
 
 const TOOLS = new Set(['command_execution', 'file_change', 'mcp_tool_call', 'web_search']);

@@ -66,3 +66,20 @@ test.each([
   const { argv } = await build(options);
   expect(argv.slice(2, argv.indexOf('--allowed-mcp-server-names=squad'))).toEqual(expected);
 });
+
+test('a turn that can ask reads lines, and sees the tools that need permission', async () => {
+  const { argv, stdin, isFed } = await build({ approvals: 'ask', permission: 'read' }, { chatId: CHAT });
+  expect({ stdin, isFed }).toEqual({ stdin: null, isFed: true });
+  expect(argv).toContain('--input-format=stream-json');
+  expect(argv).toContain('--approval-mode=default');
+  expect(argv.find(flag => flag.startsWith('--core-tools='))).toMatch(/run_shell_command.*write_file/);
+});
+
+test.each([{ permission: 'full' }, { machine: 'box' }, { outputSchema: {} }] as const)(
+  'with %j it cannot ask',
+  async more => {
+    const { argv, isFed } = await build({ approvals: 'ask', ...more });
+    expect(isFed).toBeUndefined();
+    expect(argv).not.toContain('--input-format=stream-json');
+  },
+);

@@ -11,14 +11,16 @@ import { readText } from '../read-text.ts';
 import { addressesIn, filesOf, homeOf, hostsIn } from '../sandbox-needs.ts';
 import { type Fork, twinOf } from '../worktree-twin.ts';
 import { PROJECTS_PATH_FILE, projectsPath } from './qwen-chat-file.ts';
-import { qwenPermissions } from './qwen-permissions.ts';
+import { qwenIsFed, qwenPermissions } from './qwen-permissions.ts';
 
 /** The prompt is passed on standard input. */
 export async function qwenCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { options, endpoint, model } = input;
   const hasNoRelay = options.sandbox.level !== 'off' || options.machine !== null;
   refuseProjectCommands(input.cwd, qwenProjectSettings(input.env), input.worktree);
+  const isFed = qwenIsFed(options);
   const argv: Command['argv'] = [program, '--output-format=stream-json', ...qwenPermissions(options)];
+  if (isFed) argv.push('--input-format=stream-json');
   // Only Squad's MCP server is started, because Squad decides what an agent can reach.
   argv.push(`--allowed-mcp-server-names=${SQUAD_SERVER}`);
   if (endpoint)
@@ -35,7 +37,7 @@ export async function qwenCommand(input: TurnInput, { program }: { program: stri
   const trust = trustWithFork(input.cwd, input.env, input.worktree);
   return {
     argv,
-    stdin: input.promptFile,
+    ...(isFed ? { stdin: null, isFed } : { stdin: input.promptFile }),
     env: {
       ...{ QWEN_CODE_SYSTEM_DEFAULTS_PATH: defaults, ...input.env, ...QUIET },
       ...(trust && {

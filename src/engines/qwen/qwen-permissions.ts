@@ -3,7 +3,7 @@ import { partOfArgument } from '../one-argument.ts';
 import { ownTools, type ToolTable } from '../own-tools.ts';
 import { advisory, held, policyRules } from '../policy-rules.ts';
 
-type Asked = Pick<RunOptions, 'permission' | 'tools'>;
+type Asked = Pick<RunOptions, 'permission' | 'tools' | 'approvals' | 'machine' | 'outputSchema'>;
 
 const TABLE: ToolTable = {
   Bash: ['run_shell_command'],
@@ -23,12 +23,23 @@ const TABLE: ToolTable = {
 const SHELL = 'run_shell_command';
 const LOOKING = ['read_file', 'glob', 'grep_search', 'list_directory'];
 
+/** Tools of a role that reads and asks for everything else. A sub-agent could do things without a question. */
+const ASKED_FOR = [...new Set(Object.values(TABLE).flat())].filter(name => name !== 'agent');
+
 /** Tools that the tool list does not control. Qwen Code has them unless they are excluded. */
 const BEYOND = ['agent', 'skill', 'enter_worktree', 'exit_worktree', 'record_artifact', 'send_message'];
 
-export function qwenPermissions({ permission, tools }: Asked): string[] {
+/**
+ * True if Qwen Code reads lines while it works, so that it can ask the user. It does not allow an output schema then.
+ * The hub can write the input file only on its own machine.
+ */
+export const qwenIsFed = ({ permission, approvals, machine, outputSchema }: Asked): true | undefined =>
+  (approvals === 'ask' && permission !== 'full' && machine === null && outputSchema === null) || undefined;
+
+export function qwenPermissions(asked: Asked): string[] {
+  const { permission } = asked;
   const flags = [`--approval-mode=${MODES[permission]}`];
-  const only = toolSet({ permission, tools });
+  const only = toolSet(asked);
   // Qwen Code would ignore an empty list.
   if (only) {
     flags.push(`--core-tools=${partOfArgument('tools', only.join(',') || 'none')}`);
@@ -38,19 +49,28 @@ export function qwenPermissions({ permission, tools }: Asked): string[] {
   return flags;
 }
 
-/** In a run nobody can be asked, so Qwen Code refuses everything that its mode would ask about. */
+/** Without a fed turn nobody can be asked, so Qwen Code refuses everything that its mode would ask about. */
 const MODES = { read: 'default', edit: 'auto-edit', full: 'yolo' } as const;
 
-function toolSet({ permission, tools }: Asked): string[] | null {
-  if (permission === 'read') return tools ? ownNames(tools).filter(name => LOOKING.includes(name)) : LOOKING;
-  return tools && ownNames(tools);
+function toolSet(asked: Asked): string[] | null {
+  const { permission, tools } = asked;
+  if (permission === 'read' && !qwenIsFed(asked))
+    return tools ? ownNames(tools).filter(name => LOOKING.includes(name)) : LOOKING;
+  return tools ? ownNames(tools) : permission === 'read' ? ASKED_FOR : null;
 }
 
 const ownNames = (tools: readonly string[]): string[] => ownTools(tools, 'Qwen Code', TABLE);
 
 export function qwenPolicy(options: RunOptions): PolicyRule[] {
   return policyRules(options, {
-    read: held('it has only read-only tools'),
+    ...(qwenIsFed(options)
+      ? {
+          read: held('it may read without asking; the user is asked for everything else'),
+          approvals: held(
+            'the user is asked before an action without permission; without an answer the action is refused',
+          ),
+        }
+      : { read: held('it has only read-only tools') }),
     edit: advisory('its tools and commands can write outside its folder too'),
     tools: held(),
     budget: advisory('Qwen Code reports tokens and knows no money'),

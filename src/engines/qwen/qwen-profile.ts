@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { chatUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
 import { qwenChatMark } from './qwen-chat-file.ts';
+import { streamJsonDriver } from '../stream-json-driver.ts';
 import { qwenCommand, qwenSandbox } from './qwen-command.ts';
 import { qwenPolicy } from './qwen-permissions.ts';
 import { qwenReader } from './qwen-reader.ts';
@@ -25,5 +26,6 @@ export const QWEN: CliProfile = {
   resume: chatId => [`--resume=${chatUuid('Qwen Code', chatId)}`],
   sandbox: qwenSandbox,
   reader: qwenReader,
+  driver: start => streamJsonDriver(start, { repeatsMessages: false }),
   policy: qwenPolicy,
 };
