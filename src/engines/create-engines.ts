@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Engines } from '../core/ports/engine.ts';
 import { findExecutable } from '../process/programs/find-executable.ts';
+import { createAcpEngine } from './acp/acp-engine.ts';
 import { createCliEngine } from './cli-profile.ts';
 import { cliProfile, readerOf } from './cli-profiles.ts';
 import { installedClis } from './installed-clis.ts';
@@ -26,6 +27,7 @@ export function createEngines({ node, programs, home }: EngineSurroundings): Eng
       if (spec.kind === 'scripted') return scripted;
       if (spec.kind === 'native') return createNativeEngine(native, spec);
       if (spec.kind === 'cli') return createCliEngine(cliProfile(spec.cli), spec);
+      if (spec.kind === 'acp') return createAcpEngine(spec);
       return createTemplateEngine({ ...spec, reader: readerOf(spec.parser), findExecutable });
     },
   };

@@ -172,7 +172,7 @@ describe('Qwen Code, which does not repeat messages', () => {
   test('answers one message with each result, and takes the next one then', () => {
     const { driver } = qwen();
     const id = '0b3e6c2e-0000-4000-8000-000000000001';
-    for (const line of driver.say(id, 'And this.')) driver.sent(line);
+    for (const line of driver.say(id, 'And this.')!) driver.sent(line);
     driver.read(INIT);
     expect([...driver.waiting]).toEqual([id]);
     driver.read(RESULT);

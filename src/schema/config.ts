@@ -1,15 +1,19 @@
 import { z } from 'zod';
-import { CLI_ALIASES, CLI_IDS, ParserKind } from './engine-spec.ts';
+import { AcpCommand, CLI_ALIASES, CLI_IDS, ParserKind } from './engine-spec.ts';
 import { StateMode } from './run.ts';
 import { NetworkAccess, SandboxLevel } from './sandbox.ts';
 import { WorktreeSettings } from './worktree.ts';
 
-/** A custom engine: a command, and the format of its event lines. */
-export const EngineBlock = z.strictObject({
-  runTemplate: z.string(),
-  createChatTemplate: z.string().optional(),
-  parser: ParserKind.default('text'),
-});
+/** A custom engine: a command and the format of its event lines, or an agent of the Agent Client Protocol. */
+export const EngineBlock = z.union([
+  z.strictObject({
+    runTemplate: z.string(),
+    createChatTemplate: z.string().optional(),
+    parser: ParserKind.default('text'),
+  }),
+  /** Program and arguments that start the agent, without a shell. */
+  z.strictObject({ acp: AcpCommand }),
+]);
 export type EngineBlock = z.infer<typeof EngineBlock>;
 
 /** Built-in names are reserved: `claude` always means Claude Code. */

@@ -24,6 +24,8 @@ export const cliNamed = (name: string): CliId | null =>
 export const ParserKind = z.enum([...CLI_IDS, 'squad', 'text']);
 export type ParserKind = z.infer<typeof ParserKind>;
 
+export const AcpCommand = z.tuple([z.string()], z.string());
+
 /** Recreates the same engine after a restart. Stored with the run, so that later changes of the config do not affect it. */
 export const EngineSpec = z.discriminatedUnion('kind', [
   z.object({
@@ -42,6 +44,7 @@ export const EngineSpec = z.discriminatedUnion('kind', [
     program: z.string(),
     version: z.string().nullable(),
   }),
+  z.object({ kind: z.literal('acp'), id: z.string(), command: AcpCommand }),
   z.object({ kind: z.literal('scripted') }),
   z.object({
     kind: z.literal('native'),

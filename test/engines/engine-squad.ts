@@ -76,7 +76,7 @@ export class EngineSquad implements AsyncDisposable {
     return this.end(spawn_id);
   }
 
-  begin(engine: CliName, prompt: string, more: object = {}): Promise<RunResult> {
+  begin(engine: string, prompt: string, more: object = {}): Promise<RunResult> {
     return this.call('spawn_agent', { engine, prompt, include_context: false, async: true, ...more });
   }
 

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import type { CliName } from '../../scripts/engine-clis.ts';
 import type { InboxItem } from '../../src/schema/inbox.ts';
 import { dyingHub } from '../support/die-at.ts';
-import { isAlive, until } from '../support/squad.ts';
+import { isAlive, type TestSquad, until } from '../support/squad.ts';
 import { chosenClis } from './chosen-clis.ts';
 import { EngineSquad, needsPermission } from './engine-squad.ts';
 import { mock } from './model-server/script.ts';
@@ -23,12 +23,37 @@ const ALLOWED: Partial<Record<CliName, string[]>> = {
 /** Codex gets the reason of a refusal as a message. */
 const REFUSED = { ...ALLOWED, codex: ALLOWED.codex!.toSpliced(-1, 0, 'turn/start') };
 
+/** Agents of the Agent Client Protocol, as an engine of the user's configuration. */
+const ACP: Partial<Record<CliName, string[]>> = {
+  gemini: ['gemini', '--acp', '--model=gemini-3-pro', '--approval-mode=default'],
+};
+const ACP_ALLOWED = ['initialize', 'session/new', 'session/prompt', 'answer'];
+
+const CASES = chosenClis().flatMap(name => [
+  ...(TWO_WAY.includes(name)
+    ? [{ name, engine: name as string, allowed: ALLOWED[name], refused: REFUSED[name], steers: true }]
+    : []),
+  ...(ACP[name]
+    ? [{ name, engine: 'agent', allowed: ACP_ALLOWED, refused: ACP_ALLOWED, steers: false }]
+    : []),
+]);
+type Case = (typeof CASES)[number];
+
+async function setAcpEngine(squad: TestSquad, acp: string[] | undefined) {
+  squad.write('.squad/squad.json', JSON.stringify({ engines: { agent: { acp } } }));
+  expect(await squad.run(['trust', '-y'])).toMatchObject({ code: 0 });
+}
+
 /** A run that wants to start a program once, which leaves a line each time it runs. */
-async function asking(name: CliName, prepare?: Parameters<typeof EngineSquad.start>[1] & object) {
-  const it = await EngineSquad.start([name], { roles: ROLES, ...prepare });
+async function asking({ name, engine }: Case, before?: (squad: TestSquad) => Promise<void>) {
+  const prepare = async (squad: TestSquad) => {
+    await before?.(squad);
+    if (engine === 'agent') await setAcpEngine(squad, ACP[name]);
+  };
+  const it = await EngineSquad.start([name], { roles: ROLES, prepare });
   it.squad.write('job.sh', 'echo ran >> job.ran\n');
   const prompt = `Work. ${mock([needsPermission(name, 'sh job.sh'), { text: 'Done.' }], 'job')}`;
-  const { spawn_id } = await it.begin(name, prompt, { roleId: 'careful' });
+  const { spawn_id } = await it.begin(engine, prompt, { roleId: 'careful' });
   const items = async () => (await it.squad.json<{ items: InboxItem[] }>(['inbox', '--all'])).items;
   const ran = join(it.squad.workspace, 'job.ran');
   return {
@@ -56,11 +81,11 @@ async function asking(name: CliName, prepare?: Parameters<typeof EngineSquad.sta
   };
 }
 
-describe.each(chosenClis().filter(name => TWO_WAY.includes(name)))('%s', name => {
+describe.each(CASES)('$name as $engine', each => {
   test('a request that is open when hubs are killed is one item, and its answer reaches the same turn', {
     tags: ['G3'],
   }, async () => {
-    await using run = await asking(name);
+    await using run = await asking(each);
     const { id } = await run.item();
     await run.kill();
     expect(await run.item()).toMatchObject({ id, state: 'open' });
@@ -69,7 +94,7 @@ describe.each(chosenClis().filter(name => TWO_WAY.includes(name)))('%s', name =>
     expect(await run.end()).toMatchObject({ status: 'completed', result: 'Done.' });
     expect(run.runs()).toBe(1);
     expect(await run.items()).toHaveLength(1);
-    expect(run.sent()).toEqual(ALLOWED[name]);
+    expect(run.sent()).toEqual(each.allowed);
   });
 
   test.each([
@@ -79,40 +104,43 @@ describe.each(chosenClis().filter(name => TWO_WAY.includes(name)))('%s', name =>
     ['a refusal is stored and not sent', 'line:stored', 'no', 0],
   ])('a hub dies when %s: the agent gets it once', async (_, point, said, runs) => {
     const dying = Promise.withResolvers<string | null>();
-    await using run = await asking(name, {
-      prepare: async squad => void (await dyingHub(squad, point)).died.then(dying.resolve),
-    });
+    await using run = await asking(
+      each,
+      async squad => void (await dyingHub(squad, point)).died.then(dying.resolve),
+    );
     const { id } = await run.item();
     // The hub may be gone before it has told this one that the answer is taken.
     await run.it.squad.run(['answer', id, said]);
     expect(await dying.promise).toBe('SIGKILL');
     expect(await run.end()).toMatchObject({ status: 'completed', result: 'Done.' });
     expect(run.runs()).toBe(runs);
-    expect(run.sent()).toEqual((said === 'yes' ? ALLOWED : REFUSED)[name]);
+    expect(run.sent()).toEqual(said === 'yes' ? each.allowed : each.refused);
     expect(await run.items()).toEqual([expect.objectContaining({ id, state: 'answered', answer: said })]);
   });
 
-  test('reads a message in its running turn, without another start of the CLI', {
+  test('reads a message in its running turn, unless that would end what it does', {
     tags: ['G2'],
   }, async () => {
-    await using run = await asking(name);
+    await using run = await asking(each);
     const { id } = await run.item();
     const told = await run.it.squad.json<{ delivery: string }>(['tell', run.id, 'Use the other parser.']);
-    expect(told.delivery).toBe('in_turn');
+    expect(told.delivery).toBe(each.steers ? 'in_turn' : 'queued');
     await run.it.squad.run(['answer', id, 'yes']);
     expect(await run.end()).toMatchObject({ status: 'completed' });
-    expect(run.turns()).toBe(1);
+    expect(run.turns()).toBe(each.steers ? 1 : 2);
     const prompts = run.it.server.requests.map(request => JSON.stringify(request));
     expect(prompts.some(request => request.includes('Use the other parser.'))).toBe(true);
   });
 
   test('is interrupted with a request open: the run is cancelled, and its chat continues', async () => {
-    await using run = await asking(name);
+    await using run = await asking(each);
     await run.item();
     expect(await run.it.squad.json(['interrupt', run.id])).toMatchObject({ status: 'cancelled' });
     expect(run.runs()).toBe(0);
     expect(await run.items()).toEqual([expect.objectContaining({ state: 'withdrawn' })]);
-    expect(run.it.output(run.id)).toMatch(/"type":"result"|"method":"turn\/completed"/);
+    expect(run.it.output(run.id)).toMatch(
+      /"type":"result"|"method":"turn\/completed"|"stopReason":"cancelled"/,
+    );
     const { code } = await run.it.squad.run([
       'reply',
       run.id,
@@ -122,7 +150,7 @@ describe.each(chosenClis().filter(name => TWO_WAY.includes(name)))('%s', name =>
   });
 
   test('is interrupted by a message and continues with it', async () => {
-    await using run = await asking(name);
+    await using run = await asking(each);
     await run.item();
     const text = `Stop. ${mock([{ text: 'Stopped.' }], 'other')}`;
     const told = await run.it.squad.json<{ delivery: string }>(['tell', run.id, '--interrupt', text]);

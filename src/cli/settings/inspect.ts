@@ -59,12 +59,16 @@ export function ownEngineLines(
 ): string[] {
   const engines = Object.entries((setting?.value ?? {}) as Record<string, EngineBlock>);
   if (!setting || engines.length === 0) return [];
-  const linesOf = ([name, { parser, runTemplate }]: [string, EngineBlock]) => [
-    `  ${name}, ${parser === 'text' ? 'plain text output' : `with events in the format of ${parser}`}`,
-    ...wrap(visibleLine(runTemplate), out.columns - INDENT).map(
-      line => `${' '.repeat(INDENT)}${style.dim(line)}`,
-    ),
-  ];
+  const linesOf = ([name, block]: [string, EngineBlock]) => {
+    const [parser, command] =
+      'acp' in block ? ['acp', block.acp.join(' ')] : [block.parser, block.runTemplate];
+    return [
+      `  ${name}, ${parser === 'text' ? 'plain text output' : `with events in the format of ${parser}`}`,
+      ...wrap(visibleLine(command), out.columns - INDENT).map(
+        line => `${' '.repeat(INDENT)}${style.dim(line)}`,
+      ),
+    ];
+  };
   return [
     '',
     `${style.bold('Custom engines')} ${style.dim(`(${visibleLine(setting.source)})`)}`,

@@ -103,8 +103,11 @@ export interface Driver {
   answer(ask: EngineAsk, answer: EngineAnswer): string[];
   /** False until the agent can get messages. */
   readonly isReady: boolean;
-  /** Returns the lines for a message to the agent. The agent reads the message as soon as it can. `id` is a UUID. */
-  say(id: string, text: string): string[];
+  /**
+   * Returns the lines for a message to the agent. The agent reads the message as soon as it can. `id` is a UUID. Null if
+   * a message would end what the agent does.
+   */
+  say(id: string, text: string): string[] | null;
   /** Returns the lines that interrupt the agent. The agent then continues with the waiting messages. */
   interrupt(id: string): string[];
   sent(line: string): void;

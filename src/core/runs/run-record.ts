@@ -326,13 +326,7 @@ async function unrecorded(id: RunId, changedAt: number, files: RunFiles): Promis
   ]);
   const at = Math.round(changedAt);
   const spec = Plan.safeParse(plan === null ? null : parseJson(plan)).data?.engine;
-  const engine = !spec
-    ? 'template'
-    : spec.kind === 'cli'
-      ? spec.cli
-      : spec.kind === 'template'
-        ? spec.id
-        : spec.kind;
+  const engine = !spec ? 'template' : spec.kind === 'cli' ? spec.cli : 'id' in spec ? spec.id : spec.kind;
   const run: Run = {
     ...{ id, squadId: newSquadId(), position: 0, lineageId: id, roleId: null, type: null, reviewOf: null },
     ...{ task: prompt ?? '', title: null, cwd: '/', directory: '/', workspace: '/', worktree: null },

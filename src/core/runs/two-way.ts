@@ -132,9 +132,10 @@ export class TwoWayTurn {
    */
   async say(id: string, text: string, along: Change, interrupts: boolean): Promise<boolean> {
     await this.untilReady();
-    if (!this.driver.isReady) return false;
-    const interrupt = interrupts ? this.driver.interrupt(randomUUID()) : [];
-    return this.send([...interrupt, ...this.driver.say(id, text)], along);
+    if (!this.driver.isReady || this.isClosed) return false;
+    if (interrupts) this.interrupt().catch(thrown => this.ports.warn(NOT_SENT, thrown));
+    const lines = this.driver.say(id, text);
+    return lines !== null && this.send(lines, along);
   }
 
   /** Waits while the agent starts, but not long for one that hangs. */

@@ -111,7 +111,7 @@ test('it works until its turn and those of all messages are complete', () => {
 
 test('a message that the model did not get before its turn ended is still waiting', () => {
   const { driver } = working();
-  for (const line of driver.say('m', 'And this.')) driver.sent(line);
+  for (const line of driver.say('m', 'And this.')!) driver.sent(line);
   for (const line of [accepted('m', 'a'), completed('a')]) read(driver, line);
   expect(driver.isIdle).toBe(true);
   expect([...driver.waiting]).toEqual(['m']);
@@ -215,7 +215,7 @@ test('lines that are too long to read neither block Codex nor the end', () => {
   expect(driver.tooLong(command(3, 'x'.repeat(1_000)).slice(0, 300))).toEqual([
     { type: 'send', lines: [json({ id: 3, result: { decision: 'decline' } })] },
   ]);
-  for (const line of driver.say('m', 'x')) driver.sent(line);
+  for (const line of driver.say('m', 'x')!) driver.sent(line);
   for (const line of [taken('m'), completed('a')]) expect(driver.tooLong(line)).toEqual([]);
   expect(driver.isIdle).toBe(true);
 });

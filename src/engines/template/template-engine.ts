@@ -26,7 +26,7 @@ export function createTemplateEngine(options: TemplateEngineOptions): Engine {
   const { runTemplate, createChatTemplate, engineCommand } = options;
   const prepare = (which: string, template: string, input: TurnInput) => {
     const rendered = renderCommand(template, valuesOf(input, engineCommand));
-    const program = locate(which, rendered.argv[0], input, options.findExecutable);
+    const program = locateProgram(which, rendered.argv[0], input, options.findExecutable);
     return { rendered, argv: [program, ...rendered.argv.slice(1)] as Command['argv'] };
   };
   return {
@@ -126,7 +126,13 @@ function valuesOf(input: TurnInput, engineCommand: string): TemplateValues {
   };
 }
 
-function locate(which: string, name: string, input: TurnInput, find: typeof findExecutable): string {
+/** Finds a program of the user's configuration. `which` says where it is configured. */
+export function locateProgram(
+  which: string,
+  name: string,
+  input: TurnInput,
+  find: typeof findExecutable,
+): string {
   // On another machine the program is searched for at the start of the turn.
   if (input.options.machine !== null) return name;
   const path = input.env.PATH ?? '';
@@ -146,7 +152,7 @@ function locate(which: string, name: string, input: TurnInput, find: typeof find
     suggestions: isPath
       ? [`Check the path; it is relative to ${input.cwd}.`]
       : [
-          `Install ${name}, or write its full path in the template.`,
+          `Install ${name}, or write its full path in the configuration.`,
           path
             ? `Squad searched the PATH that the client passed on: ${path}`
             : 'The client passed no PATH to Squad. Run `squad install CLIENT` in a terminal: it records the PATH of that terminal.',

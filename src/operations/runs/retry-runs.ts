@@ -118,8 +118,9 @@ async function sameEngine(
     const names = [asked, role?.meta.engine, config.engine.value];
     return { engine: names.find(name => name && cliNamed(basename(name)) === spec.cli) ?? spec.cli };
   }
-  if (spec.kind !== 'template') return { spec };
+  if (spec.kind !== 'template' && spec.kind !== 'acp') return { spec };
   if (Object.hasOwn(config.engines.value, spec.id)) return { engine: spec.id };
+  if (spec.kind === 'acp') return { spec };
   const isTemplateSet =
     config.runTemplate.value !== null || ignored.some(setting => setting.key === 'runTemplate');
   if (spec.id !== 'template' || !isTemplateSet) return { spec };

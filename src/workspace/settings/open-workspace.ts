@@ -72,6 +72,7 @@ export async function chooseEngine(
   if (name === null) return firstInstalled(env, engines, on);
   if (untrustedEngines.includes(name)) refuse(ignoredSetting('engines'));
   const own = config.engines.value[name];
+  if (own && 'acp' in own) return plain({ kind: 'acp', id: name, command: own.acp });
   if (own)
     return plain({
       kind: 'template',

@@ -1,0 +1,219 @@
+import { isAbsolute, relative, resolve } from 'node:path';
+import {
+  type Driver,
+  type DriverEvent,
+  type DriverStart,
+  type EngineAsk,
+  SQUAD_SERVER,
+} from '../../core/ports/engine.ts';
+import { type Fields, fields, fieldsOf, list, text } from '../json-line.ts';
+
+/** Ids of the first requests. */
+export const SESSION_REQUEST = 'session';
+export const PROMPT_REQUEST = 'prompt';
+
+/**
+ * Driver for agents of the Agent Client Protocol, version 1. The protocol has no message into a running turn: many
+ * agents cancel the running prompt when another one arrives. Therefore a message needs an agent that is idle or
+ * interrupted.
+ */
+export function acpDriver(start: DriverStart): Driver {
+  const { prompt, cwd, chatId, continues, options } = start;
+  const waiting = new Set<string>();
+  const running = new Set<string>();
+  const asked = new Map<string, { params: Fields; content: string }>();
+  const answered = new Set<string>();
+  /** Reasons of refusals after which the agent has not continued. */
+  let reasons: string[] = [];
+  const refusals = new Map<string, string>();
+  let session: string | null = null;
+  /** Parameters of the request that opens the session. */
+  let opening: Fields = {};
+  let isInterrupted = false;
+  let hasPrompt = false;
+  let hasFailed = false;
+
+  const promptLine = (id: string, content: string): string =>
+    request(id, 'session/prompt', { sessionId: session, prompt: [{ type: 'text', text: content }] });
+
+  function permission(id: string, params: Fields): DriverEvent[] {
+    if (answered.has(id)) return [];
+    const ask = askOf(id, params);
+    const content = JSON.stringify([ask.tool, ask.input, params.options]);
+    const before = asked.get(id);
+    asked.set(id, { params, content });
+    // An answer names only the id of the request. A second request with the same id and other content is refused,
+    // because the user approved the first content.
+    if (before !== undefined && before.content !== content)
+      return [
+        { type: 'withdrawn', id },
+        { type: 'send', lines: [choice(id, params, false)] },
+      ];
+    if (before !== undefined) return [];
+    const isAllowed = isPermitted(fields(params.toolCall), start);
+    if (!isAllowed && options.approvals === 'ask') return [{ type: 'asked', ask }];
+    return [{ type: 'send', lines: [choice(id, params, isAllowed)] }];
+  }
+
+  function response(id: string, line: Fields): DriverEvent[] {
+    const failed = line.error !== undefined;
+    if (id === SESSION_REQUEST) return opened(fields(line.result), failed);
+    if (id === 'init' && failed) hasFailed = true;
+    if (!running.delete(id)) return [];
+    if (!failed) waiting.delete(id);
+    isInterrupted = false;
+    // Nobody waits for answers any more after the end of the turn that asked.
+    const events: DriverEvent[] = [...asked.keys()].map(ask => ({ type: 'withdrawn', id: ask }));
+    asked.clear();
+    const why = reasons;
+    reasons = [];
+    if (why.length > 0 && !failed)
+      events.push({ type: 'send', lines: [promptLine(`why-${id}`, why.join('\n'))] });
+    return events;
+  }
+
+  function opened(result: Fields, failed: boolean): DriverEvent[] {
+    // Some agents can only resume a session, without sending its old messages again.
+    if (failed && continues && opening.isResumed !== true)
+      return [{ type: 'send', lines: [request(SESSION_REQUEST, 'session/resume', opening)] }];
+    session = text(result.sessionId) ?? (failed ? null : chatId);
+    hasFailed = session === null;
+    return hasFailed || hasPrompt ? [] : [{ type: 'send', lines: [promptLine(PROMPT_REQUEST, prompt)] }];
+  }
+
+  return {
+    open() {
+      const servers = { cwd, mcpServers: serversOf(start) };
+      const isContinued = continues && chatId !== null;
+      return [
+        request('init', 'initialize', {
+          protocolVersion: 1,
+          clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
+          clientInfo: { name: 'squad', title: 'Squad', version: '1' },
+        }),
+        isContinued
+          ? request(SESSION_REQUEST, 'session/load', { sessionId: chatId, ...servers })
+          : request(SESSION_REQUEST, 'session/new', servers),
+      ];
+    },
+    answer({ id }: EngineAsk, answer) {
+      if (!answer.isGiven) refusals.set(id, answer.why);
+      return [choice(id, asked.get(id)?.params ?? {}, answer.isGiven)];
+    },
+    get isReady() {
+      return session !== null && hasPrompt;
+    },
+    say: (id, content) => (running.size > 0 && !isInterrupted ? null : [promptLine(id, content)]),
+    interrupt() {
+      if (running.size === 0) return [];
+      const open = [...asked.keys()].filter(id => !answered.has(id));
+      const cancelled = open.map(id => reply(id, { outcome: { outcome: 'cancelled' } }));
+      return [notification('session/cancel', { sessionId: session }), ...cancelled];
+    },
+    waiting,
+    sent(line) {
+      const event = fieldsOf(line);
+      const id = text(event?.id);
+      if (event?.method === 'session/prompt' && id !== null) {
+        waiting.add(id);
+        running.add(id);
+        if (id === PROMPT_REQUEST) hasPrompt = true;
+      } else if (event?.method === 'session/cancel') isInterrupted = true;
+      else if (id === SESSION_REQUEST)
+        opening = {
+          ...fields(event?.params),
+          ...(event?.method === 'session/resume' && { isResumed: true }),
+        };
+      else if (event && event.method === undefined) {
+        const answer = JSON.stringify(event.id);
+        answered.add(answer);
+        const why = refusals.get(answer);
+        if (why !== undefined) reasons.push(why);
+      }
+    },
+    read(line) {
+      const event = fieldsOf(line);
+      if (event === null) return [];
+      const method = text(event.method);
+      if (method === null) return response(text(event.id) ?? '', event);
+      if (event.id === undefined) {
+        const update = fields(fields(event.params).update).sessionUpdate;
+        // The model has continued without what was refused.
+        if (update === 'agent_message_chunk' || update === 'tool_call') reasons = [];
+        return [];
+      }
+      const id = JSON.stringify(event.id);
+      if (method === 'session/request_permission') return permission(id, fields(event.params));
+      return answered.has(id) ? [] : [{ type: 'send', lines: [unknown(id)] }];
+    },
+    tooLong(beginning) {
+      const isRequest = beginning.includes('"method":"session/request_permission"');
+      const id = isRequest && /"id":(\d+|"[^"\\]*")/.exec(beginning)?.[1];
+      if (id) return answered.has(id) ? [] : [{ type: 'send', lines: [choice(id, {}, false)] }];
+      const answers = !beginning.includes('"method"') && /"id":"([^"\\]+)"/.exec(beginning)?.[1];
+      return answers ? response(answers, {}) : [];
+    },
+    get isIdle() {
+      return hasFailed || (hasPrompt && running.size === 0);
+    },
+  };
+}
+
+const request = (id: string, method: string, params: Fields): string => {
+  const { isResumed: _, ...given } = params;
+  return JSON.stringify({ jsonrpc: '2.0', id, method, params: given });
+};
+
+const notification = (method: string, params: Fields): string =>
+  JSON.stringify({ jsonrpc: '2.0', method, params });
+
+/** `id` is JSON, because ids of agents may be numbers. */
+const reply = (id: string, result: Fields): string =>
+  JSON.stringify({ jsonrpc: '2.0', id: JSON.parse(id), result });
+
+const unknown = (id: string): string =>
+  JSON.stringify({
+    jsonrpc: '2.0',
+    id: JSON.parse(id),
+    error: { code: -32601, message: 'Squad does not know this request' },
+  });
+
+/** Chooses an option by its kind, because each agent has its own ids. Only permission for one use is ever given. */
+function choice(id: string, params: Fields, isGiven: boolean): string {
+  const kind = isGiven ? 'allow_once' : 'reject_once';
+  const optionId = text(list(params.options).find(option => option.kind === kind)?.optionId);
+  return reply(id, { outcome: optionId ? { outcome: 'selected', optionId } : { outcome: 'cancelled' } });
+}
+
+function askOf(id: string, { toolCall }: Fields): EngineAsk {
+  const { title, kind, rawInput, locations, content } = fields(toolCall);
+  const paths = list(locations).flatMap(location => text(location.path) ?? []);
+  const input = { title, ...fields(rawInput), ...(paths.length > 0 && { paths }), content };
+  return { id, tool: text(kind) ?? 'tool', input };
+}
+
+/** Kinds of tools that change nothing. */
+const LOOKING = ['read', 'search', 'think'];
+
+/** True if the role allows the tool without a question. Agents say themselves what a tool does. */
+function isPermitted({ kind, locations }: Fields, { cwd, options }: DriverStart): boolean {
+  const { permission } = options;
+  if (permission === 'full' || LOOKING.includes(text(kind) ?? '')) return true;
+  const paths = list(locations).flatMap(location => text(location.path) ?? []);
+  return permission === 'edit' && paths.every(path => isBelow(cwd, resolve(cwd, path)));
+}
+
+function isBelow(folder: string, path: string): boolean {
+  const way = relative(folder, path);
+  return way !== '..' && !way.startsWith('../') && !isAbsolute(way);
+}
+
+/** Every agent can start a program. In a sandbox the program cannot reach the hub. */
+function serversOf({ endpoint, options }: DriverStart): Fields[] {
+  if (endpoint === null) return [];
+  const { url, token, relay } = endpoint;
+  if (options.sandbox.level === 'off')
+    return [{ name: SQUAD_SERVER, command: relay.command, args: relay.args, env: [] }];
+  const headers = [{ name: 'Authorization', value: `Bearer ${token}` }];
+  return [{ type: 'http', name: SQUAD_SERVER, url, headers }];
+}

@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest';
+import { acpReader } from './acp-reader.ts';
+
+const read = (...lines: object[]) => {
+  const reader = acpReader();
+  return lines.flatMap(line => reader.line(JSON.stringify(line)));
+};
+const OPENED = { id: 'session', result: { sessionId: 's', models: { currentModelId: 'm' } } };
+const update = (sessionUpdate: string, more: object) => ({
+  method: 'session/update',
+  params: { update: { sessionUpdate, ...more } },
+});
+const says = (text: string) => update('agent_message_chunk', { content: { type: 'text', text } });
+
+test('a turn with a tool call', () => {
+  const call = { toolCallId: 'c', title: 'Edit a', kind: 'edit' };
+  const quota = { token_count: { input_tokens: 10, output_tokens: 2 } };
+  expect(
+    read(
+      says('Of an earlier turn.'),
+      OPENED,
+      says('Looking.'),
+      update('tool_call', { ...call, status: 'pending' }),
+      update('tool_call_update', { ...call, status: 'completed' }),
+      says('Do'),
+      says('ne.'),
+      { id: 'prompt', result: { stopReason: 'end_turn', _meta: { quota } } },
+    ),
+  ).toEqual([
+    { type: 'chat', id: 's' },
+    { type: 'model', model: 'm' },
+    { type: 'text', text: 'Looking.' },
+    { type: 'tool', name: 'edit', detail: 'Edit a', edits: true },
+    { type: 'tool_end', name: 'edit', ok: true },
+    { type: 'text', text: 'Done.' },
+    {
+      type: 'usage',
+      usage: { input: 10, output: 2, cached: null, costUsd: null, costIsEstimated: false },
+    },
+    { type: 'end', ok: true, answer: 'Done.', error: null },
+  ]);
+});
+
+test('a tool that is reported only when the agent asks for it, or when it is over', () => {
+  const toolCall = { toolCallId: 'c', title: 'sh job.sh', kind: 'execute' };
+  expect(
+    read(
+      OPENED,
+      { id: 0, method: 'session/request_permission', params: { toolCall } },
+      update('tool_call_update', { toolCallId: 'c', status: 'failed' }),
+    ).slice(2),
+  ).toEqual([
+    { type: 'tool', name: 'execute', detail: 'sh job.sh' },
+    { type: 'tool_end', name: 'execute', ok: false },
+  ]);
+});
+
+test.each([
+  [{ id: 'prompt', result: { stopReason: 'cancelled' } }, 'The turn was interrupted.'],
+  [{ id: 'prompt', result: { stopReason: 'max_tokens' } }, 'limit of output tokens'],
+  [{ id: 'prompt', error: { message: 'Internal error', data: { details: 'status 429' } } }, 'status 429'],
+  [{ id: 'session', error: { message: 'no' } }, 'no'],
+])('%j is no success', (line, error) => {
+  expect(read(OPENED, line).at(-1)).toMatchObject({
+    ...{ type: 'end', ok: false, error: expect.stringContaining(error) },
+  });
+});
+
+test('each prompt has its own answer', () => {
+  const over = (id: string) => ({ id, result: { stopReason: 'end_turn' } });
+  const ends = read(OPENED, says('One.'), over('prompt'), says('Two.'), over('m')).filter(
+    ({ type }) => type === 'end',
+  );
+  expect(ends).toMatchObject([{ answer: 'One.' }, { answer: 'Two.' }]);
+});
