@@ -70,7 +70,10 @@ export const InboxItem = z.object({
   answeredAt: z.number().nullable(),
   /** Time at which the answer was delivered. Null if not delivered yet. */
   heardAt: z.number().nullable(),
-  /** Identifies the use of a tool that needs permission. Another use is another question, even if it looks the same. */
+  /**
+   * Identifies the use of a tool that needs permission. Another use is another question, even if it looks the same. What
+   * follows the last dot is the same for all uses with the same arguments.
+   */
   useKey: z.string().optional(),
   withdrawnBecause: WithdrawnBecause.optional(),
 });
@@ -79,6 +82,8 @@ export type InboxItem = z.infer<typeof InboxItem>;
 /** Answers to an approval or a permission. */
 export const YES = 'yes';
 export const NO = 'no';
+/** Allows the same use of a tool again in the same run, without another question. */
+export const ALWAYS = 'always';
 /** Refuses a form, in which "no" may be a valid value. */
 export const DECLINE = 'decline';
 

@@ -84,7 +84,7 @@ describe.each(asking)('%s', name => {
     const item = await here.open(spawn_id);
     expect(item).toMatchObject({
       ...{ kind: 'permission', source, question: `${program} wants to run: ${source}` },
-      ...{ choices: ['yes', 'no'], default: 'no', owner: 'user' },
+      ...{ choices: ['yes', 'no', 'always'], default: 'no', owner: 'user' },
     });
     expect(item.details).toContain('sh yes.sh');
     const { spawn_id: other } = await here.begin('beside', 'silent', { text: 'Done meanwhile.' });
@@ -94,6 +94,23 @@ describe.each(asking)('%s', name => {
     await here.answer(item, 'yes');
     expect(await it.end(spawn_id)).toMatchObject({ status: 'completed', result: 'Done.' });
     expect(job.hasRun()).toBe(true);
+  });
+
+  test('does not ask again for what is always allowed in this run, but for everything else', async () => {
+    const job = here.job('always');
+    const other = here.job('other');
+    const steps = [job.step, job.step, other.step, { text: 'Done.' }];
+    const { spawn_id } = await here.it.begin(name, `Work. ${mock(steps, 'always')}`, { roleId: 'careful' });
+    const item = await here.open(spawn_id);
+    await here.answer(item, 'always');
+    const next = await until('it asks for the other', async () => {
+      const found = await here.open(spawn_id);
+      return found.id !== item.id && found;
+    });
+    expect(next.details).toContain('other.sh');
+    await here.answer(next, 'yes');
+    expect(await here.it.end(spawn_id)).toMatchObject({ status: 'completed', result: 'Done.' });
+    expect([job.hasRun(), other.hasRun()]).toEqual([true, true]);
   });
 
   test('does without what the user said no to, and its model reads that', async () => {

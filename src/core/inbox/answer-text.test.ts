@@ -42,6 +42,7 @@ test.each<[string, Parameters<typeof answerText>[0], string, string]>([
   ...['no', 'N', 'deny', 'false', '2'].map(
     said => ['no leave', approval, said, 'no'] as [string, typeof approval, string, string],
   ),
+  ['leave for the whole run', { ...approval, choices: ['yes', 'no', 'always'] }, 'Always', 'always'],
   ['no leave, with a reason', approval, ' No: use pnpm,\nyes really ', 'no: use pnpm,\nyes really'],
   ['no leave, with a reason after a comma', approval, 'no, use pnpm', 'no: use pnpm'],
   ['a form', form, '{"name": "Ada", "age": 36}', '{"name":"Ada","age":36}'],

@@ -3,6 +3,7 @@ import { isObject } from '../../base/json.ts';
 import { oneLine, visibleText } from '../../base/text.ts';
 import { SquadError } from '../../schema/error.ts';
 import {
+  ALWAYS,
   DECLINE,
   type InboxField,
   type InboxItem,
@@ -124,24 +125,28 @@ export function answerText(item: Asked, said: string): string {
   if (text === '') throw refused('The answer is empty', answerOptions(item));
   if (item.fields.length > 0)
     return isDeclined(item.fields, text) ? NO : JSON.stringify(formAnswer(item.fields, text));
-  if (item.kind !== 'question') return yesOrNo(text);
+  if (item.kind !== 'question') return yesOrNo(item.choices, text);
   return item.choices.length > 0 ? choiceOf(item.choices, text) : text;
 }
 
 function answerOptions({ kind, choices, fields }: Asked): string {
   if (fields.length > 0)
     return `Answer with a JSON object, or ${DECLINE}: ${fields.map(describeField).join(', ')}.`;
-  if (kind !== 'question') return 'Answer yes, no, or "no: REASON".';
+  if (kind !== 'question') return yesOrNoOptions(choices);
   if (choices.length === 0) return 'Answer with text.';
   return `Answer with one of these, or its number: ${choices.map((choice, i) => `${i + 1} ${shown(choice)}`).join(', ')}.`;
 }
 
-function yesOrNo(text: string): string {
+const yesOrNoOptions = (choices: readonly string[]): string =>
+  choices.includes(ALWAYS) ? 'Answer yes, always, no, or "no: REASON".' : 'Answer yes, no, or "no: REASON".';
+
+function yesOrNo(choices: readonly string[], text: string): string {
+  if (choices.includes(ALWAYS) && (text.toLowerCase() === ALWAYS || text === '3')) return ALWAYS;
   if (isNo(text) || text === '2') return NO;
   if (YESES.has(text.toLowerCase()) || text === '1') return YES;
   const reason = /^no\s*[:,;.]\s*(\S.*)$/is.exec(text)?.[1];
   if (reason !== undefined) return `${NO}: ${reason}`;
-  throw refused(`"${shown(text)}" is neither yes nor no`, 'Answer yes, no, or "no: REASON".');
+  throw refused(`"${shown(text)}" is neither yes nor no`, yesOrNoOptions(choices));
 }
 
 /**

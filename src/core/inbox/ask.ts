@@ -1,6 +1,6 @@
 import { oneLine, visibleText, visualKey } from '../../base/text.ts';
 import { SquadError } from '../../schema/error.ts';
-import { type InboxField, type InboxItem, type InboxKind, NO, YES } from '../../schema/inbox.ts';
+import { ALWAYS, type InboxField, type InboxItem, type InboxKind, NO, YES } from '../../schema/inbox.ts';
 import type { Run } from '../../schema/run.ts';
 import { checkText } from '../text.ts';
 import { answerText } from './answer.ts';
@@ -19,6 +19,8 @@ export interface Ask {
   to?: 'user' | 'lead';
   /** Identifies one use of a tool, for a permission. */
   useKey?: string;
+  /** True if the answer `always` is possible. */
+  mayBeAlways?: boolean;
 }
 
 /** The content of an item, without asker, owner and deadline. */
@@ -38,7 +40,8 @@ export function wordingOf(ask: Ask): Wording {
       `An item of kind ${kind} is answered with yes or no`,
       'Leave choices out, or ask a question with them.',
     );
-  const choices = isYesOrNo ? [YES, NO] : (ask.choices ?? []).map(choice => choice.trim());
+  const yesOrNo = ask.mayBeAlways ? [YES, NO, ALWAYS] : [YES, NO];
+  const choices = isYesOrNo ? yesOrNo : (ask.choices ?? []).map(choice => choice.trim());
   checkLength(question, 'question');
   if (details !== null) checkLength(details, 'details');
   checkChoices(choices);

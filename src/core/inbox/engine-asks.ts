@@ -3,7 +3,7 @@ import type { RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
 import type { EngineAnswer, EngineAsk, Engines } from '../ports/engine.ts';
 import type { TwoWayTurn } from '../runs/two-way.ts';
-import { permissionAsk, toPermissionAnswer } from './engine-permission.ts';
+import { isAllowedForRun, permissionAsk, toPermissionAnswer } from './engine-permission.ts';
 import type { Inbox } from './inbox.ts';
 
 interface EngineAsksPorts {
@@ -39,6 +39,11 @@ export class EngineAsks {
     const { inbox, whileWaiting } = this.ports;
     const gone = turn.untilGone(ask.id);
     if (gone.aborted) return this.withdraw(run, ask);
+    const { useKey } = this.wording(run, ask);
+    if (isAllowedForRun(await inbox.closedOf(run.id), useKey)) {
+      await turn.answer(ask, { isGiven: true });
+      return;
+    }
     const item = await this.ask(run, ask);
     if ('why' in item) {
       await turn.answer(ask, item);
@@ -60,7 +65,7 @@ export class EngineAsks {
 
   private wording(run: Run, ask: EngineAsk) {
     const name = this.ports.engines.clis().find(({ cli }) => cli === run.engine)?.name ?? run.engine;
-    return permissionAsk(name, ask);
+    return { ...permissionAsk(name, ask), mayBeAlways: true };
   }
 
   private async ask(run: Run, ask: EngineAsk) {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { InboxItem } from '../../schema/inbox.ts';
 import type { Run } from '../../schema/run.ts';
 import { isSame, wordingOf } from './ask.ts';
-import { permissionAsk, toPermissionAnswer } from './engine-permission.ts';
+import { isAllowedForRun, permissionAsk, toPermissionAnswer } from './engine-permission.ts';
 
 const ask = (tool: string, input: Record<string, unknown>, id: string | null = null) =>
   permissionAsk('Claude Code', { tool, input, id });
@@ -69,8 +69,24 @@ describe('what the engine hears', () => {
   const item = (state: InboxItem['state'], answer: string | null, who: 'user' | 'default' = 'user') =>
     ({ state, answer, answeredBy: { who, via: who === 'user' ? 'page' : null } }) as InboxItem;
 
-  test('a yes is leave', () =>
-    expect(toPermissionAnswer(item('answered', 'yes'))).toEqual({ isGiven: true }));
+  test.each(['yes', 'always'])('a %s is leave', answer =>
+    expect(toPermissionAnswer(item('answered', answer))).toEqual({ isGiven: true }));
+
+  test('an always is for the same command with other words about it, and for nothing else', () => {
+    const key = (tool: string, input: Record<string, unknown>, id: string) => ask(tool, input, id).useKey;
+    const earlier = (answer: string, tool: string, input: Record<string, unknown>) => [
+      { ...item('answered', answer), useKey: key(tool, input, 'a') },
+    ];
+    const test = { command: 'npm test', description: 'Tests' };
+    const allowed = earlier('always', 'Bash', test);
+    expect(isAllowedForRun(allowed, key('Bash', { ...test, description: 'Again' }, 'b'))).toBe(true);
+    expect(isAllowedForRun(earlier('yes', 'Bash', test), key('Bash', test, 'b'))).toBe(false);
+    expect(isAllowedForRun(allowed, key('Bash', { command: 'npm test x' }, 'b'))).toBe(false);
+    expect(isAllowedForRun(allowed, key('Write', test, 'b'))).toBe(false);
+    const issue = earlier('always', 'create_issue', { title: 'a', description: 'b' });
+    expect(isAllowedForRun(issue, key('create_issue', { title: 'a', description: 'c' }, 'b'))).toBe(false);
+    expect(isAllowedForRun(allowed, undefined)).toBe(false);
+  });
 
   test.each([
     [item('answered', 'no'), 'the user (page) said no. Do not'],

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { oneLine, visibleText } from '../../base/text.ts';
-import { type InboxItem, NO, whoAnswered, YES } from '../../schema/inbox.ts';
+import { ALWAYS, type InboxItem, NO, whoAnswered, YES } from '../../schema/inbox.ts';
 import type { EngineAnswer } from '../ports/engine.ts';
 import type { Ask } from './ask.ts';
 
@@ -23,13 +23,13 @@ export function permissionAsk(engine: string, { tool, input, id }: ToolUse): Omi
     question: `${engine} wants to run: ${name}`,
     details: bounded(argumentsText(input)),
     to: 'user',
-    ...(id !== null && { useKey: hashOf(JSON.stringify([id, tool, input])) }),
+    ...(id !== null && { useKey: `${hashOf(JSON.stringify([id, tool, input]))}.${sameUse(tool, input)}` }),
   };
 }
 
 /** Every answer except yes means no. */
 export function toPermissionAnswer({ state, answer, answeredBy }: InboxItem): EngineAnswer {
-  if (state === 'answered' && answer === YES) return { isGiven: true };
+  if (state === 'answered' && (answer === YES || answer === ALWAYS)) return { isGiven: true };
   const by = whoAnswered(answeredBy);
   const reason = answer?.startsWith(`${NO}: `) ? answer.slice(NO.length) : '.';
   const why =
@@ -39,6 +39,22 @@ export function toPermissionAnswer({ state, answer, answeredBy }: InboxItem): En
         ? 'Not allowed: the user was asked and nobody answered in time. Continue without it, and say in your report what is missing.'
         : 'Not allowed: the question was withdrawn before anybody answered.';
   return { isGiven: false, why };
+}
+
+/** Hash of a use without the words in which a model explains a command, which are different each time. */
+function sameUse(tool: string, input: ToolUse['input']): string {
+  const { description: _, reason: __, justification: ___, ...rest } = input;
+  return hashOf(JSON.stringify([tool, typeof input.command === 'string' ? rest : input]));
+}
+
+/** True if the user has allowed this use of a tool for the whole run, when the agent asked for it before. */
+export function isAllowedForRun(earlier: readonly InboxItem[], useKey: string | undefined): boolean {
+  if (useKey === undefined) return false;
+  const same = useKey.split('.').at(-1);
+  return earlier.some(
+    ({ state, answer, useKey: other }) =>
+      state === 'answered' && answer === ALWAYS && other?.split('.').at(-1) === same,
+  );
 }
 
 /** Arguments that a person has to see first. */

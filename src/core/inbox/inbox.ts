@@ -191,6 +191,11 @@ export class Inbox {
     return [...this.items.values()].filter(item => item.runId === runId);
   }
 
+  /** Closed items of a run, newest first. */
+  closedOf(runId: RunId): Promise<InboxItem[]> {
+    return this.ports.store.inboxItems({ runId, isSettled: true, limit: MAX_SEARCHED });
+  }
+
   /** Finds an item by its id or a unique prefix. Throws INBOX_UNKNOWN. */
   find(given: string): Promise<InboxItem> {
     return this.findAmong(given, {});
@@ -243,7 +248,7 @@ export class Inbox {
   private async askedBefore(runId: RunId, wording: ReturnType<typeof wordingOf>): Promise<InboxItem | null> {
     const open = this.openOf(runId).find(item => isSame(item, wording));
     if (open) return open;
-    const earlier = await this.ports.store.inboxItems({ runId, isSettled: true, limit: MAX_SEARCHED });
+    const earlier = await this.closedOf(runId);
     return (
       earlier.find(
         item => item.state !== 'withdrawn' && isSame(item, wording) && this.delivered.mayNotHaveArrived(item),

@@ -3,7 +3,7 @@ import { answerText } from '../../core/inbox/answer.ts';
 import { SEEN_WHOLE, shortDetails } from '../../core/inbox/ask.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
-import { InboxItem, InboxState, YES } from '../../schema/inbox.ts';
+import { ALWAYS, InboxItem, InboxState, YES } from '../../schema/inbox.ts';
 import { RunStatus, runSummary } from '../../schema/run.ts';
 import { runName } from '../../schema/run-text.ts';
 import { operation, type Services } from '../operation.ts';
@@ -129,7 +129,7 @@ const oneOfBoth = () =>
 /** A model cannot pass on a yes to something that it saw only in part. */
 function checkSeen(item: InboxItem, said: string): void {
   const { hidden } = shortDetails(item);
-  if (item.state !== 'open' || hidden === 0 || answerText(item, said) !== YES) return;
+  if (item.state !== 'open' || hidden === 0 || ![YES, ALWAYS].includes(answerText(item, said))) return;
   throw new SquadError(
     'ANSWER_INVALID',
     `${item.id} cannot be allowed here: ${hidden} characters of the request were not shown`,

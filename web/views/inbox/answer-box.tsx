@@ -26,13 +26,17 @@ export function AnswerBox({ item, settled, seen }: AnswerBoxProps) {
   if (item.kind === 'question' && item.choices.length === 0) return <Words {...{ item, answering }} />;
   return (
     <p class="ask-answers">
-      {item.kind === 'question' ? <Choices {...{ item, answering }} /> : <YesOrNo {...{ answering, seen }} />}
+      {item.kind === 'question' ? (
+        <Choices {...{ item, answering }} />
+      ) : (
+        <YesOrNo {...{ item, answering, seen }} />
+      )}
     </p>
   );
 }
 
 /** Deny works at once; allow only after the whole request was visible. */
-function YesOrNo({ answering: { why, send }, seen }: { answering: Answering; seen: Seen }) {
+function YesOrNo({ item, answering: { why, send }, seen }: AnswerProps & { seen: Seen }) {
   const whyNot = why ?? (seen.isSeen ? null : 'Scroll to the end first');
   return (
     <>
@@ -49,6 +53,11 @@ function YesOrNo({ answering: { why, send }, seen }: { answering: Answering; see
       >
         allow <kbd>y</kbd>
       </button>
+      {item.choices.includes('always') && (
+        <Button why={whyNot} onClick={() => void send('always')}>
+          allow in this run
+        </Button>
+      )}
       <Button tone="danger" keyName="n" why={why} onClick={() => void send('no')}>
         deny
       </Button>
