@@ -70,7 +70,8 @@ describe('what the engine hears', () => {
     ({ state, answer, answeredBy: { who, via: who === 'user' ? 'page' : null } }) as InboxItem;
 
   test.each(['yes', 'always'])('a %s is leave', answer =>
-    expect(toPermissionAnswer(item('answered', answer))).toEqual({ isGiven: true }));
+    expect(toPermissionAnswer(item('answered', answer))).toEqual({ isGiven: true }),
+  );
 
   test('an always is for the same command with other words about it, and for nothing else', () => {
     const key = (tool: string, input: Record<string, unknown>, id: string) => ask(tool, input, id).useKey;

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { chatUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
-import { qwenChatMark } from './qwen-chat-file.ts';
 import { streamJsonDriver } from '../stream-json-driver.ts';
+import { qwenChatMark } from './qwen-chat-file.ts';
 import { qwenCommand, qwenSandbox } from './qwen-command.ts';
 import { qwenPolicy } from './qwen-permissions.ts';
 import { qwenReader } from './qwen-reader.ts';

@@ -82,6 +82,13 @@ describe('the engine of a role', () => {
     expect(workspace.ignored).toEqual([expect.objectContaining({ key: 'engines' })]);
   });
 
+  test('is an agent of the Agent Client Protocol that the user configured', { tags: ['A7'] }, async () => {
+    await put('user/.config/squad/config.json', '{"engines":{"goose":{"acp":["goose","acp"]}}}');
+    const workspace = await open({ ENGINE_COMMAND: 'goose' });
+    const { spec } = await workspace.engine(null, {});
+    expect(spec).toEqual({ kind: 'acp', id: 'goose', command: ['goose', 'acp'] });
+  });
+
   test('is one of our own when its name stands alone', async () => {
     const scripted = await open({ ENGINE_COMMAND: 'scripted' });
     expect((await scripted.engine(null, {})).spec).toEqual({ kind: 'scripted' });
