@@ -161,7 +161,7 @@ describe('Qwen Code, which does not repeat messages', () => {
     return { driver, first };
   };
 
-  test('is told first that somebody can be asked', () => {
+  test('hears first that somebody can be asked', () => {
     const { first } = qwen();
     expect(first.map(line => JSON.parse(line))).toMatchObject([
       { type: 'control_request', request: { subtype: 'initialize' } },

@@ -11,6 +11,8 @@ import { EngineSquad, needsPermission } from './engine-squad.ts';
 import { mock } from './model-server/script.ts';
 
 const WAIT_TIMEOUT_MS = 60_000;
+/** How often each hub death is tried: `SQUAD_KILL_ROUNDS=20 npm run test:engines -- codex test/engines/squad-two-way`. */
+const ROUNDS = Number(process.env.SQUAD_KILL_ROUNDS ?? 1);
 const ROLES = { careful: '---\npermission: read\napprovals: ask\n---\nYou look, and ask before all else.\n' };
 const TWO_WAY: CliName[] = ['claude', 'codex', 'qwen'];
 
@@ -31,10 +33,12 @@ const ACP_ALLOWED = ['initialize', 'session/new', 'session/prompt', 'answer'];
 
 const CASES = chosenClis().flatMap(name => [
   ...(TWO_WAY.includes(name)
-    ? [{ name, engine: name as string, allowed: ALLOWED[name], refused: REFUSED[name], steers: true }]
+    ? [{ name, engine: name as string, allowed: ALLOWED[name], refused: REFUSED[name], steers: true }].map(
+        each => ({ ...each, sentFirst: name === 'codex' ? 1 : 0 }),
+      )
     : []),
   ...(ACP[name]
-    ? [{ name, engine: 'agent', allowed: ACP_ALLOWED, refused: ACP_ALLOWED, steers: false }]
+    ? [{ name, engine: 'agent', allowed: ACP_ALLOWED, refused: ACP_ALLOWED, steers: false, sentFirst: 1 }]
     : []),
 ]);
 type Case = (typeof CASES)[number];
@@ -97,16 +101,26 @@ describe.each(CASES)('$name as $engine', each => {
     expect(run.sent()).toEqual(each.allowed);
   });
 
-  test.each([
-    ['the answer is stored and not sent', 'line:stored', 'yes', 1],
-    ['the answer is sent', 'line:written', 'yes', 1],
-    ['the answer is recorded as received', 'inbox:heard', 'yes', 1],
-    ['a refusal is stored and not sent', 'line:stored', 'no', 0],
-  ])('a hub dies when %s: the agent gets it once', async (_, point, said, runs) => {
+  // Lines that the hub sends before the answer: the prompt, for a CLI that first has to open the chat.
+  const before = each.sentFirst;
+  const deaths = [
+    ['the answer is stored and not sent', 'line:stored', before, 'yes', 1],
+    ['the answer is sent', 'line:written', before, 'yes', 1],
+    ['the answer is recorded as received', 'inbox:heard', 0, 'yes', 1],
+    ['a refusal is stored and not sent', 'line:stored', before, 'no', 0],
+    ...(before > 0
+      ? [
+          ['the prompt is stored and not sent', 'line:stored', 0, 'yes', 1] as const,
+          ['the prompt is sent', 'line:written', 0, 'yes', 1] as const,
+        ]
+      : []),
+  ] as const;
+  const rounds = Array.from({ length: ROUNDS }, () => deaths).flat();
+  test.each(rounds)('a hub dies when %s: the agent gets it once', async (_, point, passed, said, runs) => {
     const dying = Promise.withResolvers<string | null>();
     await using run = await asking(
       each,
-      async squad => void (await dyingHub(squad, point)).died.then(dying.resolve),
+      async squad => void (await dyingHub(squad, point, passed + 1)).died.then(dying.resolve),
     );
     const { id } = await run.item();
     // The hub may be gone before it has told this one that the answer is taken.
@@ -125,14 +139,16 @@ describe.each(CASES)('$name as $engine', each => {
     const { id } = await run.item();
     const told = await run.it.squad.json<{ delivery: string }>(['tell', run.id, 'Use the other parser.']);
     expect(told.delivery).toBe(each.steers ? 'in_turn' : 'queued');
+    // Gemini CLI 0.61 does not find its own sessions again, so it cannot be prompted again in another process.
+    if (!each.steers) return;
     await run.it.squad.run(['answer', id, 'yes']);
     expect(await run.end()).toMatchObject({ status: 'completed' });
-    expect(run.turns()).toBe(each.steers ? 1 : 2);
+    expect(run.turns()).toBe(1);
     const prompts = run.it.server.requests.map(request => JSON.stringify(request));
     expect(prompts.some(request => request.includes('Use the other parser.'))).toBe(true);
   });
 
-  test('is interrupted with a request open: the run is cancelled, and its chat continues', async () => {
+  test('is interrupted with a request open: the run is cancelled, and a built-in engine continues its chat', async () => {
     await using run = await asking(each);
     await run.item();
     expect(await run.it.squad.json(['interrupt', run.id])).toMatchObject({ status: 'cancelled' });
@@ -141,6 +157,7 @@ describe.each(CASES)('$name as $engine', each => {
     expect(run.it.output(run.id)).toMatch(
       /"type":"result"|"method":"turn\/completed"|"stopReason":"cancelled"/,
     );
+    if (!each.steers) return;
     const { code } = await run.it.squad.run([
       'reply',
       run.id,

@@ -3,10 +3,14 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { TestSquad } from './squad.ts';
 
-/** A hub that is killed at this checkpoint, on the home of this squad. */
-export async function dyingHub(squad: TestSquad, point: string): Promise<{ died: Promise<string | null> }> {
+/** A hub that is killed at this checkpoint when it is reached for the `nth` time, on the home of this squad. */
+export async function dyingHub(
+  squad: TestSquad,
+  point: string,
+  nth = 1,
+): Promise<{ died: Promise<string | null> }> {
   const program = join(import.meta.dirname, 'dying-hub.ts');
-  const child: ChildProcess = spawn(process.execPath, [program, point], {
+  const child: ChildProcess = spawn(process.execPath, [program, point, String(nth)], {
     cwd: '/',
     env: squad.env,
     stdio: ['ignore', 'pipe', 'inherit'],

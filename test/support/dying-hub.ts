@@ -1,4 +1,4 @@
-/** A hub that ends itself with SIGKILL at one checkpoint: `dying-hub.ts NAME`, on the home of its environment. */
+/** A hub that ends itself with SIGKILL at one checkpoint: `dying-hub.ts NAME [NTH]`, on the home of its environment. */
 import { readFileSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { homeFolder } from '../../src/link/home.ts';
 const root = join(import.meta.dirname, '..', '..');
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const wanted = process.argv[2];
+let left = Number(process.argv[3] ?? 1);
 
 const hub = await runHub({
   home: homeFolder(process.env),
@@ -15,7 +16,7 @@ const hub = await runHub({
   version,
   programs: join(root, 'dist'),
   checkpoint(name) {
-    if (name === wanted) process.kill(process.pid, 'SIGKILL');
+    if (name === wanted && --left === 0) process.kill(process.pid, 'SIGKILL');
   },
 });
 // The process will be killed, so write the compile cache now.

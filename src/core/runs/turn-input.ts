@@ -29,7 +29,7 @@ export function turnInput(
   };
 }
 
-/** What the driver of a turn needs that an earlier hub started. The first lines are written already. */
+/** Facts for the driver of a turn that an earlier hub started. Its first lines are already written. */
 export async function driverStart(
   run: Run,
   turn: TurnRef,

@@ -141,11 +141,9 @@ export class TwoWayTurn {
   /** Waits while the agent starts, but not long for one that hangs. */
   private async untilReady(): Promise<void> {
     if (this.driver.isReady) return;
-    const signal = AbortSignal.any([this.over.signal, AbortSignal.timeout(READY_TIMEOUT_MS)]);
-    await Promise.race([
-      this.ready.promise,
-      delay(READY_TIMEOUT_MS, null, { signal, ref: false }).catch(() => {}),
-    ]);
+    const { signal } = this.over;
+    const tooLong = delay(READY_TIMEOUT_MS, null, { signal, ref: false }).catch(() => {}); // the turn has ended
+    await Promise.race([this.ready.promise, tooLong]);
   }
 
   /** Interrupts the agent's current work. Returns false if the agent takes no more input. */

@@ -140,7 +140,7 @@ test('a message would end what the agent does, so it needs an interrupt, which c
   expect([...driver.waiting]).toEqual([]);
 });
 
-test('an agent that ends its turn after a refusal is told the reason, one that goes on is not', () => {
+test('an agent that ends its turn after a refusal gets the reason, one that goes on does not', () => {
   for (const goesOn of [false, true]) {
     const { driver } = working();
     for (const line of driver.answer(ask(driver, wants(0)), { isGiven: false, why: 'Use b.' }))
