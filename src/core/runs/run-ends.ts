@@ -101,7 +101,10 @@ export class RunEnds {
       return this.pause(entry, outcome, end);
     }
     if (inReview.step === 'complete' && inReview.error === null) {
-      const { begin, isIdle } = await this.nextTurn(entry, messages);
+      const { begin, isIdle } = await this.nextTurn(entry, messages).catch((thrown): Next => {
+        this.ports.warn(`${entry.run.id} could not be continued`, thrown);
+        return {};
+      });
       if (begin) return this.continue(entry, begin, end);
       if (isIdle) return this.idle(entry, end);
     }
@@ -112,10 +115,7 @@ export class RunEnds {
    * Determines how a run continues whose turn has completed: with another turn, because it has messages or because
    * child runs that it started have ended, or idle, because one of these may still happen.
    */
-  private async nextTurn(
-    entry: LiveRun,
-    messages: Waiting[],
-  ): Promise<{ begin?: NextTurn; isIdle?: boolean }> {
+  private async nextTurn(entry: LiveRun, messages: Waiting[]): Promise<Next> {
     const { run, overBudget: spending, seenEnds } = entry;
     if (messages.length === 0 && run.options.wake === null) return {};
     if (spending && (run.options.stopAtBudget || spending.scope !== 'run')) return {};
@@ -188,7 +188,10 @@ export class RunEnds {
 
   receipts(to: RunId, messages: readonly Told[], delivery: Sent['delivery']): Promise<NewEvent[]> {
     const run = async (id: RunId) => this.ports.live.get(id)?.run ?? this.ports.store.run(id);
-    return receipts(to, messages, delivery, run, this.ports.ledger);
+    return receipts(to, messages, delivery, run, this.ports.ledger).catch(thrown => {
+      this.ports.warn(`The senders of the messages for ${to} could not be read`, thrown);
+      return [];
+    });
   }
 
   /** Notes the messages that the run ends without, and returns the receipts for their senders. */
@@ -271,7 +274,11 @@ export class RunEnds {
       .atEnd(entry)
       .catch(thrown => this.ports.warn(`The cost of ${entry.run.id} could not be checked`, thrown));
     const { run } = entry;
-    const isIdle = run.options.wake !== null && (await newsOf(run, this.ports.store)).hasLive;
+    const isIdle =
+      run.options.wake !== null &&
+      (await newsOf(run, this.ports.store)
+        .then(({ hasLive }) => hasLive)
+        .catch(() => false)); // the same error is reported when the next turn is determined
     return closeTurn(entry, end, this.ports, this.ports.ledger, !isIdle);
   }
 
@@ -326,4 +333,10 @@ export class RunEnds {
 interface NextTurn {
   text: string;
   change: Change;
+}
+
+/** How a run continues after a completed turn. It ends if neither is set. */
+interface Next {
+  begin?: NextTurn;
+  isIdle?: boolean;
 }
