@@ -31,7 +31,10 @@ test('the same lines come out however the bytes are cut', () => {
 
 test('the buffer of a chunk can be used again', () => {
   const lines: string[] = [];
-  const splitter = new LineSplitter({ maxBytes: 10 }, { line: bytes => void lines.push(bytes.toString()) });
+  const splitter = new LineSplitter(
+    { maxBytes: 10, reusesChunks: true },
+    { line: bytes => void lines.push(bytes.toString()) },
+  );
   const buffer = Buffer.from('ab');
   splitter.push(buffer);
   buffer.write('c\n');

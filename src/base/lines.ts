@@ -13,6 +13,8 @@ export interface SplitOptions {
   maxBytes: number;
   /** True if lines include the newline that ends them. */
   keepsNewline?: boolean;
+  /** True if chunks are overwritten after `push`, as a reader of files does. Then the beginning of a line is copied. */
+  reusesChunks?: boolean;
 }
 
 /**
@@ -22,14 +24,16 @@ export interface SplitOptions {
 export class LineSplitter {
   readonly #maxBytes: number;
   readonly #keepsNewline: boolean;
+  readonly #reusesChunks: boolean;
   readonly #reader: LineReader;
   #parts: Buffer[] = [];
   #size = 0;
   #isLong = false;
 
-  constructor({ maxBytes, keepsNewline = false }: SplitOptions, reader: LineReader) {
+  constructor({ maxBytes, keepsNewline = false, reusesChunks = false }: SplitOptions, reader: LineReader) {
     this.#maxBytes = maxBytes;
     this.#keepsNewline = keepsNewline;
+    this.#reusesChunks = reusesChunks;
     this.#reader = reader;
   }
 
@@ -57,8 +61,7 @@ export class LineSplitter {
   #take(part: Buffer, isEnd: boolean): void {
     const isLong = this.#isLong || this.#size + part.length > this.#maxBytes;
     if (!isLong && !isEnd) {
-      // Copied, because readers of files reuse their buffer.
-      this.#parts.push(Buffer.from(part));
+      this.#parts.push(this.#reusesChunks ? Buffer.from(part) : part);
       this.#size += part.length;
       return;
     }

@@ -200,7 +200,7 @@ test('2,000 tools with 5 kB of schema each are listed in one order, however thei
     await view.tools();
     await settled();
     const text = async () => toolListText((await view.tools()) as unknown as ToolDef[], 'modern');
-    lists.push(await text());
+    lists.push((await text()).toString());
     const startedAt = performance.now();
     await text();
     ms = Math.max(ms, performance.now() - startedAt);

@@ -40,7 +40,7 @@ export function createLineFollower(): (path: string, onLine: OnLine, onLongLine?
 
   return (path, onLine, onLongLine) => {
     const lines = new LineSplitter(
-      { maxBytes: MAX_LINE_BYTES },
+      { maxBytes: MAX_LINE_BYTES, reusesChunks: true },
       {
         line: bytes => onLine(bytes.toString(), bytes.length),
         piece: edgesOfLongLine(({ head, bytes }, isLast) => {

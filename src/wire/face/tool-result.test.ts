@@ -60,7 +60,7 @@ const tool = (more: object): ToolDef => ({
   inputSchema: { type: 'object' },
   ...more,
 });
-const read = (text: string) => JSON.parse(text) as unknown;
+const read = (text: Buffer) => JSON.parse(text.toString()) as unknown;
 
 describe('a list of tools as text', () => {
   it('is made once for each era, as long as it is the same list', { tags: ['R13'] }, () => {

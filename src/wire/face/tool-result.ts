@@ -46,16 +46,19 @@ function withoutJsonFirst<T extends Result>(result: T): T {
   return { ...result, content: [{ type: 'text', text: '' }, ...(result.content as unknown[])] };
 }
 
-const texts: Record<Era, WeakMap<readonly ToolDef[], string>> = {
+const texts: Record<Era, WeakMap<readonly ToolDef[], Buffer>> = {
   legacy: new WeakMap(),
   modern: new WeakMap(),
 };
 
-/** A list of tools as JSON. Lists can be long, and many clients ask for the same one, so the text is cached. */
-export function toolListText(tools: readonly ToolDef[], era: Era): string {
+/**
+ * A list of tools as JSON. Lists can be long, and many clients ask for the same one, so the bytes are
+ * cached: a text would be copied and encoded for each answer.
+ */
+export function toolListText(tools: readonly ToolDef[], era: Era): Buffer {
   const made = texts[era].get(tools);
   if (made !== undefined) return made;
-  const text = JSON.stringify(toolsOfEra(tools, era));
+  const text = Buffer.from(JSON.stringify(toolsOfEra(tools, era)));
   texts[era].set(tools, text);
   return text;
 }

@@ -20,9 +20,21 @@ import { readableResult, toolListText } from '../face/tool-result.ts';
 
 /** A complete message in its wire format. */
 export interface DirectAnswer {
-  text: string;
+  /** Bytes are a part that is cached. */
+  parts: (string | Buffer)[];
   /** HTTP status, if this message is the whole response. */
   status: 200 | 400;
+}
+
+/** Most answers are one text then, and sent with one write. */
+export function joinTexts(parts: DirectAnswer['parts']): DirectAnswer['parts'] {
+  const joined: DirectAnswer['parts'] = [];
+  for (const part of parts) {
+    const last = joined.at(-1);
+    if (typeof part === 'string' && typeof last === 'string') joined[joined.length - 1] = last + part;
+    else joined.push(part);
+  }
+  return joined;
 }
 
 export interface DirectCall {
@@ -47,8 +59,9 @@ export async function directAnswer(
     const result =
       request.method === 'tools/list'
         ? await listed(request, face, peer)
-        : JSON.stringify(await called(request, face, peer, call));
-    return { text: `{"result":${result},"jsonrpc":"2.0","id":${JSON.stringify(request.id)}}`, status: 200 };
+        : [JSON.stringify(await called(request, face, peer, call))];
+    const end = `,"jsonrpc":"2.0","id":${JSON.stringify(request.id)}}`;
+    return { parts: ['{"result":', ...result, end], status: 200 };
   } catch (thrown) {
     return errorAnswer(request, thrown);
   }
@@ -59,7 +72,7 @@ export function errorAnswer({ id, method, name }: PlainRequest, thrown: unknown)
     method === 'tools/call' ? toolCallError(thrown, name) : asProtocolError(thrown);
   const error = { code: code === OLD_NOT_FOUND ? ProtocolErrorCode.InvalidParams : code, message, data };
   return {
-    text: JSON.stringify({ jsonrpc: '2.0', id, error }),
+    parts: [JSON.stringify({ jsonrpc: '2.0', id, error })],
     status: code === ProtocolErrorCode.MissingRequiredClientCapability ? 400 : 200,
   };
 }
@@ -67,12 +80,12 @@ export function errorAnswer({ id, method, name }: PlainRequest, thrown: unknown)
 /** Error code of older revisions for a missing resource. */
 const OLD_NOT_FOUND = -32002;
 
-async function listed({ era }: PlainRequest, face: Face, peer: Peer): Promise<string> {
+async function listed({ era }: PlainRequest, face: Face, peer: Peer): Promise<(string | Buffer)[]> {
   const tools = toolListText(await face.tools.list(peer), era);
-  if (era === 'legacy') return `{"tools":${tools}}`;
+  if (era === 'legacy') return ['{"tools":', tools, '}'];
   // Proxies must not cache the list: it differs for each caller.
   const stamps = { resultType: 'complete', ttlMs: 0, cacheScope: 'private', _meta: identity(face) };
-  return `{"tools":${tools},${JSON.stringify(stamps).slice(1)}`;
+  return ['{"tools":', tools, `,${JSON.stringify(stamps).slice(1)}`];
 }
 
 async function called(

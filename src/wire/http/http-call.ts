@@ -1,6 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import type { RequestId } from '@modelcontextprotocol/server';
-import { type DirectAnswer, type DirectCall, errorAnswer, type PlainRequest } from './direct-answer.ts';
+import {
+  type DirectAnswer,
+  type DirectCall,
+  errorAnswer,
+  joinTexts,
+  type PlainRequest,
+} from './direct-answer.ts';
 
 interface HttpCallOptions {
   request: PlainRequest;
@@ -88,23 +94,23 @@ export class HttpAnswer {
   notify(text: string): void {
     if (!this.#options.stream || this.#res.writableNeedDrain) return;
     this.#open();
-    this.#res.write(event(text));
+    this.#res.write(`${EVENT_START}${text}${EVENT_END}`);
   }
 
-  end({ text, status }: DirectAnswer): void {
+  end({ parts, status }: DirectAnswer): void {
     if (this.isOver) return;
     this.leave();
     if (this.#res.headersSent || !this.#options.json) {
       this.#open();
-      this.#res.end(event(text));
+      this.#end([EVENT_START, ...parts, EVENT_END]);
       return;
     }
     this.#res.writeHead(status, {
       ...this.#options.headers,
       'content-type': 'application/json',
-      'content-length': Buffer.byteLength(text),
+      'content-length': parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0),
     });
-    this.#res.end(text);
+    this.#end(parts);
   }
 
   /** Ends the call without an answer. */
@@ -120,6 +126,12 @@ export class HttpAnswer {
   leave(): void {
     this.isOver = true;
     clearTimeout(this.#timer);
+  }
+
+  #end(parts: DirectAnswer['parts']): void {
+    const [last, ...before] = joinTexts(parts).reverse();
+    for (const part of before.reverse()) this.#res.write(part);
+    this.#res.end(last);
   }
 
   #open(): void {
@@ -139,4 +151,5 @@ export class HttpAnswer {
   }
 }
 
-const event = (text: string) => `event: message\ndata: ${text}\n\n`;
+const EVENT_START = 'event: message\ndata: ';
+const EVENT_END = '\n\n';

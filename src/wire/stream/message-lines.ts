@@ -120,16 +120,21 @@ export class LineWriter {
 
   /** Resolves when there is room for the next message; rejects when the reader is gone. */
   write(message: unknown): Promise<void> {
-    return this.writeText(JSON.stringify(message));
+    return this.writeParts([JSON.stringify(message)]);
   }
 
-  /** Like `write`, for a message that is JSON text already. */
-  writeText(json: string): Promise<void> {
+  /** Like `write`, for a message that is JSON already. */
+  writeParts(parts: readonly (string | Buffer)[]): Promise<void> {
     if (!this.canWrite) {
       return Promise.reject(Object.assign(new Error('The client is gone'), { code: 'CLIENT_GONE' }));
     }
     gatherWrites(this.#output);
-    if (this.#output.write(lineOf(json))) return Promise.resolve();
+    let hasRoom = true;
+    parts.forEach((part, at) => {
+      const end = at === parts.length - 1 ? '\n' : '';
+      hasRoom = this.#output.write(typeof part === 'string' ? oneLine(part) + end : bytesOnOneLine(part));
+    });
+    if (hasRoom) return Promise.resolve();
     return new Promise(resolve => this.#waiting.add(resolve));
   }
 
@@ -157,13 +162,16 @@ export class LineWriter {
 }
 
 /** Formats a message as one line. */
-export const asLine = (message: unknown): string => lineOf(JSON.stringify(message));
+export const asLine = (message: unknown): string => `${oneLine(JSON.stringify(message))}\n`;
 
 /**
  * Some readers split lines by Unicode's rules (Node's readline does) and would split at these two characters inside a
  * string.
  */
-function lineOf(json: string): string {
-  const safe = json.replace(/[\u2028\u2029]/g, separator => (separator === '\u2028' ? '\\u2028' : '\\u2029'));
-  return `${safe}\n`;
-}
+const oneLine = (json: string): string =>
+  json.replace(/[\u2028\u2029]/g, separator => (separator === '\u2028' ? '\\u2028' : '\\u2029'));
+
+const SEPARATORS = ['\u2028', '\u2029'].map(separator => Buffer.from(separator));
+
+const bytesOnOneLine = (json: Buffer): Buffer =>
+  SEPARATORS.some(separator => json.includes(separator)) ? Buffer.from(oneLine(json.toString())) : json;

@@ -4,6 +4,7 @@ import { edgesOfLongLine, LineSplitter } from '../../base/lines.ts';
 import {
   type DirectAnswer,
   type DirectCall,
+  joinTexts,
   type PlainRequest,
   plainRequest,
 } from '../http/direct-answer.ts';
@@ -152,10 +153,10 @@ export class StreamTransport implements Transport {
       // Progress for a client that does not read is dropped, because only the newest is useful.
       if (this.#writer.unreadBytes <= MAX_UNREAD_BYTES) this.#send(text);
     };
-    void answer({ signal: direct.stop.signal, notify }).then(({ text }) => {
+    void answer({ signal: direct.stop.signal, notify }).then(({ parts }) => {
       if (this.#direct.get(id) === direct) this.#direct.delete(id);
       if (direct.isCancelled) return;
-      this.#send(text);
+      this.#send(...joinTexts(parts));
       this.#answered(id);
     });
     return true;
@@ -174,8 +175,8 @@ export class StreamTransport implements Transport {
     this.#options.onInFlight(this.inFlight);
   }
 
-  #send(text: string): void {
-    this.#pauseIfBehind(this.#writer.writeText(text)).catch(() => {});
+  #send(...parts: DirectAnswer['parts']): void {
+    this.#pauseIfBehind(this.#writer.writeParts(parts)).catch(() => {});
   }
 
   #write(message: unknown): Promise<void> {
