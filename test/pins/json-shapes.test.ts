@@ -397,7 +397,10 @@ describe('--json of', () => {
       applied: 'boolean',
     };
     expect(await shape(['install', 'gemini', '--dry-run'])).toEqual(planned);
-    expect(await shape(['install', 'gemini', '--yes'])).toEqual({ ...planned, environment: ['string'] });
+    expect(await shape(['install', 'gemini', '--yes'])).toEqual({
+      ...planned,
+      ...{ running: [], rewrites: 'number', environment: ['string'] },
+    });
     expect(await shape(['install', 'gemini', '--undo'])).toMatchObject({ message: 'string' });
   });
 
