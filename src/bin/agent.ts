@@ -1,4 +1,6 @@
 import { text } from 'node:stream/consumers';
+import { hubProgram } from '../link/program.ts';
+import { replaceKilledHub } from '../link/replace-killed-hub.ts';
 import { runAgent } from '../model-loop/agent.ts';
 import { createOutputWriter } from '../model-loop/output-lines.ts';
 
@@ -35,6 +37,7 @@ async function start(requestFile: string): Promise<void> {
   const prompt = await text(process.stdin).catch(() => '');
   const { env } = process;
   const cwd = process.cwd();
-  const code = await runAgent({ requestFile, prompt, env, cwd, signal: stop.signal, emit, hideSecrets });
+  const run = { requestFile, prompt, env, cwd, signal: stop.signal, emit, hideSecrets };
+  const code = await runAgent({ ...run, replaceKilledHub: () => replaceKilledHub(env, hubProgram) });
   process.stdout.write('', () => process.exit(stop.signal.aborted ? STOPPED : code));
 }

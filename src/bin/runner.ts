@@ -10,11 +10,13 @@ const env = Object.fromEntries(
     value === undefined || /^(SSH_|SQUAD_|OLDPWD$|SHLVL$|_$)/.test(name) ? [] : [[name, value]],
   ),
 );
-if (hub === 'scripted-agent')
-  void scriptedAgent(promptFromStdin(), process.env, process.argv.includes('--continue')).then(code => {
+if (hub === 'scripted-agent') {
+  // The hub is on another machine, which restarts it.
+  const squad = { env: process.env, replaceKilledHub: async () => {} };
+  void scriptedAgent(promptFromStdin(), squad, process.argv.includes('--continue')).then(code => {
     process.exitCode = code;
   });
-else if (hub === 'door') void runDoor(argument!);
+} else if (hub === 'door') void runDoor(argument!);
 else
   serveRunner({
     home: join(process.env.HOME ?? '/', '.squad-runner'),

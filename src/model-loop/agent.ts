@@ -219,6 +219,8 @@ interface AgentRun {
   signal: AbortSignal;
   emit: OutputWriter['emit'];
   hideSecrets: OutputWriter['hideSecrets'];
+  /** Starts the next hub if the last one was killed. */
+  replaceKilledHub(): Promise<void>;
 }
 
 /** One turn of a run. Always ends with an `end` line. Returns the exit code. */
@@ -243,7 +245,7 @@ export async function runAgent(run: AgentRun): Promise<number> {
 
 async function answerTo(request: AgentRequest, run: AgentRun, quote: Quote): Promise<Answer> {
   const { env, cwd, emit, prompt } = run;
-  const { endpoint, signal } = stopWithHub(request, run.signal);
+  const { endpoint, signal } = withoutHub(request, run);
   const { model: spec, systemPrompt, chatFile, inputs, codeMode } = request;
   emit({ type: 'start', model: spec.id });
   const address = addressOf(spec, env);
@@ -280,14 +282,18 @@ async function answerTo(request: AgentRequest, run: AgentRun, quote: Quote): Pro
   });
 }
 
-/** With `endsWithHub` the agent also stops when it loses the hub: its tools would not come back, and nobody would read its answer. */
-function stopWithHub(
+/**
+ * A lost hub is replaced, and calls that it did not receive are sent to the next one. With `endsWithHub` the agent stops
+ * instead: its tools would not come back, and nobody would read its answer.
+ */
+function withoutHub(
   { endpoint, endsWithHub }: AgentRequest,
-  stopped: AbortSignal,
+  { signal: stopped, replaceKilledHub }: AgentRun,
 ): { endpoint: Endpoint | null; signal: AbortSignal } {
-  if (endpoint === null || !endsWithHub) return { endpoint, signal: stopped };
+  if (endpoint === null) return { endpoint, signal: stopped };
+  if (!endsWithHub) return { endpoint: { ...endpoint, onLost: replaceKilledHub }, signal: stopped };
   const lost = new AbortController();
-  const onLost = (why: string) =>
+  const onLost = async (why: string) =>
     lost.abort(new AgentError('ENGINE_FAILED', `The agent lost its tools. ${why}`));
   return { endpoint: { ...endpoint, onLost }, signal: AbortSignal.any([stopped, lost.signal]) };
 }

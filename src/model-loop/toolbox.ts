@@ -1,4 +1,5 @@
 import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Sandbox } from '../code-mode/sandbox.ts';
 import { type AgentRequest, agentCall, lastMessage } from '../schema/agent-protocol.ts';
@@ -12,8 +13,8 @@ const MAX_PAGES = 1000;
 export interface Endpoint {
   url: string;
   token: string;
-  /** Called when Squad cannot be reached any more. */
-  onLost?(why: string): void;
+  /** Called when Squad cannot be reached. */
+  onLost?(why: string): Promise<void>;
 }
 
 const fields = z.record(z.string(), z.unknown());
@@ -96,28 +97,36 @@ const Message = z.object({
   error: z.object({ message: z.string() }).optional(),
 });
 
+/** How long to wait for an unreachable hub. */
+const HUB_TIMEOUT_MS = 60_000;
+
+/** A request that no hub received is sent to the next one. A question can be asked again, because the hub knows it. */
 async function ask(
   { url, token, onLost }: Endpoint,
   method: string,
   params: Record<string, unknown>,
   signal: AbortSignal,
 ): Promise<{ result?: unknown; error?: string }> {
-  try {
-    const answer = await sendRequest(new URL(url), {
-      method: 'POST',
-      ...agentCall('squad-agent', token, method, params),
-      signal,
-    });
-    const body = await text(answer);
-    const { result, error } = Message.safeParse(lastMessage(body)).data ?? {};
-    if (result !== undefined) return { result };
-    return { error: error?.message ?? `HTTP ${answer.statusCode}: ${body.trim().slice(0, 500)}` };
-  } catch (thrown) {
-    signal.throwIfAborted();
-    const error = `Cannot reach Squad: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
-    onLost?.(error);
-    return { error };
-  }
+  for (const until = performance.now() + HUB_TIMEOUT_MS; ; await sleep(100))
+    try {
+      const answer = await sendRequest(new URL(url), {
+        method: 'POST',
+        ...agentCall('squad-agent', token, method, params),
+        signal,
+      });
+      const body = await text(answer);
+      const { result, error } = Message.safeParse(lastMessage(body)).data ?? {};
+      if (result !== undefined) return { result };
+      return { error: error?.message ?? `HTTP ${answer.statusCode}: ${body.trim().slice(0, 500)}` };
+    } catch (thrown) {
+      signal.throwIfAborted();
+      const error = `Cannot reach Squad: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
+      await onLost?.(error);
+      signal.throwIfAborted();
+      const isRepeatable =
+        params.name === 'ask_user' || (thrown as NodeJS.ErrnoException).code === 'ECONNREFUSED';
+      if (!onLost || !isRepeatable || performance.now() > until) return { error };
+    }
 }
 
 /** The tools of the model, except `final_answer`. No process is started for them before `prepare`. */

@@ -31,6 +31,7 @@ const FOR_THE_USER = [
   'approve_tools',
   'change_setting',
   'change_trust',
+  'changed_image',
   'check_machine',
   'comment_on_run',
   'cost_report',

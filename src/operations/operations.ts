@@ -3,6 +3,7 @@ import { didYouMean } from '../core/text.ts';
 import { SquadError } from '../schema/error.ts';
 import { getConversation, listConversations } from './conversations/conversations.ts';
 import { costReport } from './cost/cost-report.ts';
+import { changedImage } from './evidence/changed-image.ts';
 import { diffRun } from './evidence/diff-run.ts';
 import { approveTools } from './gateway/approve-tools.ts';
 import {
@@ -98,6 +99,7 @@ export const OPERATIONS = [
   steerReview,
   diffReview,
   diffRun,
+  changedImage,
   exportRun,
   listConversations,
   getConversation,

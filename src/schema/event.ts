@@ -45,6 +45,8 @@ export const EventBody = z.discriminatedUnion('type', [
     text: z.string(),
     /** Number of earlier steps without an event, because they came too fast. */
     skipped: z.number().optional(),
+    /** Usage of the run so far. Absent if it has not changed since the run's last activity. */
+    spent: z.object({ tokens: z.number().nullable(), costUsd: z.number().nullable() }).optional(),
   }),
   /** The run shows no activity; `state` is null when it is active again. */
   z.object({

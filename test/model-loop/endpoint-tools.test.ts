@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
 import type { ToolAnswer } from '../../src/model-loop/tool.ts';
 import { endpointTools } from '../../src/model-loop/toolbox.ts';
@@ -70,4 +71,23 @@ test('an aborted call ends at once', async () => {
   const [tool] = await endpointTools(endpoint, never);
   await expect(tool!.call({}, stop.signal)).rejects.toThrow('enough');
   await expect.poll(() => endpoint.dropped).toEqual(['slow']);
+});
+
+test('a call that no hub received is sent to the next one; one that was cut off is not', async () => {
+  const first = await startToolEndpoint([{ name: 'it', answer: () => said('first') }]);
+  await using hubs = new AsyncDisposableStack();
+  let lost = 0;
+  const onLost = async () => {
+    if (lost++ > 0) return;
+    const { port } = new URL(first.url);
+    const answers = [() => said('next'), (_: unknown, response: ServerResponse) => void response.destroy()];
+    const answer: EndpointTool['answer'] = (...call) => answers.shift()!(...call);
+    hubs.use(await startToolEndpoint([{ name: 'it', answer }], Number(port)));
+  };
+  const [tool] = await endpointTools({ url: first.url, token: first.token, onLost }, never);
+  await first[Symbol.asyncDispose]();
+  expect(await tool!.call({}, never)).toEqual({ ok: true, parts: [{ type: 'text', text: 'next' }] });
+  expect(lost).toBe(1);
+  expect(await tool!.call({}, never)).toMatchObject({ ok: false });
+  expect(lost).toBe(2);
 });

@@ -69,6 +69,7 @@ export class TalkingAgent implements AsyncDisposable {
     using printed = printedHere();
     const exit = await runAgent({
       ...{ requestFile, prompt, cwd: this.cwd, signal: new AbortController().signal },
+      replaceKilledHub: async () => {},
       env: this.#env(changes.env),
       ...output,
     });

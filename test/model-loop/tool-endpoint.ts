@@ -28,12 +28,12 @@ export interface ToolEndpoint extends AsyncDisposable {
 
 export const said = (words: string) => ({ content: [{ type: 'text', text: words }] });
 
-export async function startToolEndpoint(tools: EndpointTool[]): Promise<ToolEndpoint> {
+export async function startToolEndpoint(tools: EndpointTool[], wanted = 0): Promise<ToolEndpoint> {
   const token = 'token-of-this-run';
   const calls: Call[] = [];
   const dropped: string[] = [];
   const server = createServer((request, response) => void serve(request, response));
-  server.listen(0, '127.0.0.1');
+  server.listen(wanted, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return {

@@ -162,14 +162,12 @@ export async function startRun(
   return runIds[0]!;
 }
 
-/** Violations that axe rates as serious or critical. */
+/** Everything that axe finds. */
 export async function seriousFindings(page: Page, rules?: string[]): Promise<string[]> {
   // Legacy mode opens no extra page: there are no frames to check. Only violations are needed.
   const axe = new AxeBuilder({ page })
     .setLegacyMode()
     .options({ resultTypes: ['violations'], ...(!rules && { rules: { 'target-size': { enabled: true } } }) });
   const { violations } = await (rules ? axe.withRules(rules) : axe).analyze();
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`));
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`));
 }

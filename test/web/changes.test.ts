@@ -1,19 +1,28 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { askHub } from '../support/ask-hub.ts';
 import { GitSquad } from '../support/git-squad.ts';
 import { seriousFindings, startRun, useWebUi } from '../support/web-ui.ts';
 
 const LINES = 100_000;
+/** Images of one pixel. */
+const RED =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==';
+const CLEAR = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII=';
 const squad = new GitSquad({ coder: '---\ntype: coding\nisolation: worktree\n---\nYou code.' });
 const webUi = useWebUi(squad);
 let small: string;
 let large: string;
 let words: string;
 let many: string;
+let picture: string;
 
 beforeAll(async () => {
   squad.write('src/old.ts', 'one\ntwo\nthree\n');
   squad.write('src/words.ts', 'const limit = one(two, three);\n');
+  squad.write('numbers.txt', `${Array.from({ length: 60 }, (_, at) => at + 1).join('\n')}\n`);
+  writeFileSync(join(squad.workspace, 'logo.png'), Buffer.from(RED, 'base64'));
   squad.git('add', '-A');
   squad.git('commit', '-qm', 'Second');
   small = await startRun(squad, 'Change a little', [
@@ -30,7 +39,12 @@ beforeAll(async () => {
     'run mkdir many && cd many && seq 10000 | split -l 1 -a 4 - f && echo x > "$(printf \'a\\342\\200\\256gnp.sh\')"',
     'report done',
   ]);
-  await squad.run(['wait', small, large, words, many]);
+  picture = await startRun(squad, 'Draw', [
+    `run printf ${CLEAR} | base64 -d > logo.png && printf 'GIF89a\\377\\377\\377\\377\\0\\0' > bomb.gif`,
+    "run sed -i 's/^30$/thirty/' numbers.txt",
+    'report done',
+  ]);
+  await squad.run(['wait', small, large, words, many, picture]);
 });
 
 test('comments on lines of an ended run go back to its agent, once', { tags: ['D9'] }, async () => {
@@ -134,6 +148,52 @@ test('lines have syntax colours, and the words that changed are marked', async (
   expect(await bar.evaluate(one => one.getBoundingClientRect().bottom <= innerHeight)).toBe(true);
   await page.keyboard.press('i');
   await page.getByRole('heading', { name: 'Merge' }).waitFor();
+});
+
+test('images are shown before and after, and one that would need too much memory is not', async () => {
+  const page = await webUi.open(`/r/${picture}/changes`);
+  const widths = (images: Element[]) => images.map(image => (image as HTMLImageElement).naturalWidth);
+  const logo = page.locator('.diff-file', { hasText: 'logo.png' });
+  await logo.getByRole('img', { name: 'logo.png after' }).waitFor();
+  await expect.poll(() => logo.locator('img').evaluateAll(widths)).toEqual([1, 1]);
+  await logo.getByText('before · 1 × 1').waitFor();
+  const bomb = page.locator('.diff-file', { hasText: 'bomb.gif' });
+  await bomb.getByText('after · 65535 × 65535').waitFor();
+  await bomb.getByText('Too large to show').waitFor();
+  expect(await bomb.locator('img').count()).toBe(0);
+  expect(await seriousFindings(page)).toEqual([]);
+});
+
+test('the context around changes can be expanded, and marks of viewed files stay', async () => {
+  const page = await webUi.open(`/r/${picture}/changes`);
+  const file = page.locator('.diff-file', { hasText: 'numbers.txt' });
+  const rows = file.locator('.diff-row');
+  await expect.poll(() => rows.count()).toBe(8);
+  await file.getByLabel('viewed').check();
+  await page.getByText('1 of 3 files viewed').waitFor();
+  await page.getByLabel('context').selectOption('whole files');
+  await file.locator('.diff-fold').click();
+  await expect.poll(() => rows.count()).toBe(61);
+  await page.getByText('1 of 3 files viewed').waitFor();
+});
+
+test('a branch that is deleted meanwhile leaves the changes readable, and says what is gone after that', async () => {
+  webUi.expectErrors(/502/);
+  const page = await webUi.open(`/r/${words}/changes`);
+  await page.locator('.diff-row', { hasText: 'five' }).waitFor();
+  const { run } = await askHub<{ run: { worktree: { path: string; branch: string } } }>(squad, 'show_run', {
+    run: words,
+  });
+  squad.git('worktree', 'remove', '--force', run.worktree.path);
+  squad.git('branch', '-D', run.worktree.branch);
+  await page.getByRole('button', { name: 'compare again' }).click();
+  await page
+    .getByText(/are gone/)
+    .first()
+    .waitFor();
+  await page.locator('.diff-row', { hasText: 'five' }).waitFor();
+  await page.reload();
+  await page.getByText('The folder was removed').waitFor();
 });
 
 test('10,000 files open, are filtered, and their names hide nothing', async () => {

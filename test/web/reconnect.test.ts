@@ -2,6 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { WebSocketRoute } from 'playwright-core';
 import { expect, test } from 'vitest';
+import { recordedPid } from '../../src/link/hub-record.ts';
 import { isAlive, TestSquad, until } from '../support/squad.ts';
 import { startRun, useWebUi } from '../support/web-ui.ts';
 
@@ -69,6 +70,32 @@ test('the web UI stays readable when its hub is killed; with the next hub it sho
   await board.locator(`[data-run=${run}]`).getByRole('button', { name: 'yes' }).click();
   await board.locator(`[data-run=${run}]`).getByText('done', { exact: true }).waitFor();
   await page.locator('.run-facts', { hasText: 'done' }).waitFor();
+});
+
+test('an agent whose question loses the hub brings the next one; the tab says how to open it, and runs start there', async () => {
+  webUi.expectErrors(
+    /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|WebSocket connection|403|request to/,
+  );
+  const run = await startRun(squad, 'Ask for it', ['ask "Still there?" yes no', 'call list_roles {}']);
+  const page = await webUi.open('/');
+  const row = page.locator(`[data-run=${run}]`);
+  await row.getByRole('button', { name: 'yes' }).waitFor();
+  const pid = await squad.hubPid();
+  process.kill(pid, 'SIGKILL');
+  await until('the agent has started the next hub', () => {
+    const next = recordedPid(squad.home);
+    return next !== null && next !== pid && isAlive(next);
+  });
+  const banner = page.locator('.banner', { hasText: 'The hub that served this page has stopped' });
+  await banner.getByText('squad open').waitFor();
+  await webUi.restart();
+  await webUi.enter(page, '/');
+  await row.getByRole('button', { name: 'yes', disabled: false }).click();
+  await row.getByText('done', { exact: true }).waitFor();
+  await page.keyboard.press('N');
+  await page.getByRole('dialog').getByLabel('Task').fill('Say hello');
+  await page.keyboard.press('Control+Enter');
+  await page.waitForURL(/\/r\/run_/);
 });
 
 test('a line that breaks while the hub stays is opened again, and the tab stays let in', async () => {

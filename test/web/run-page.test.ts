@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { askHub } from '../support/ask-hub.ts';
+import { script } from '../support/git-squad.ts';
 import { TestSquad, until } from '../support/squad.ts';
 import { startRun, useWebUi } from '../support/web-ui.ts';
 
@@ -20,6 +21,22 @@ test('the address of a running agent shows the tokens and the cost so far', asyn
   await facts.getByText('1.2k').waitFor();
   await facts.getByText('$0.50').waitFor();
   await squad.run(['cancel', run]);
+});
+
+test('the details show tokens and cost as curves, the cost with a line for the budget', async () => {
+  const lines = ['usage 1000 200 0 0.2', 'say one', 'usage 3000 600 0 0.6', 'say two', 'say three', 'hang'];
+  const members = [{ roleId: 'coder', task: `Burn${script(...lines)}`, budgetUsd: 1 }];
+  const { runIds } = await askHub<{ runIds: string[] }>(squad, 'start_squad', { members });
+  const page = await webUi.open(`/r/${runIds[0]}/details`);
+  await page.getByRole('img', { name: /^3.6k tokens after / }).waitFor();
+  const cost = page.getByRole('img', { name: /^\$0.60 of \$1.00 after / });
+  await cost.waitFor();
+  const [line = '', budget] = await cost
+    .locator('path:not(.burn-area)')
+    .evaluateAll(paths => paths.map(path => path.getAttribute('d') ?? ''));
+  expect(line).toMatch(/^M0.00 100.00H[\d.]+V80.00H[\d.]+V40.00H100$/);
+  expect(budget).toBe('M0 0.00H100');
+  await squad.run(['cancel', runIds[0]!]);
 });
 
 test('on a phone and at 200 % the header leaves room for the run', async () => {

@@ -43,6 +43,9 @@ describe.each(VIEWS)('%s', (_, path, ready) => {
     await page.setViewportSize({ width: 360, height: 740 });
     await page.locator(ready).first().waitFor();
     expect(await page.evaluate(beyondTheEdge)).toEqual([]);
+    expect(await seriousFindings(page, ['color-contrast'])).toEqual([]);
+    await page.emulateMedia({ colorScheme: 'light' });
+    expect(await seriousFindings(page)).toEqual([]);
   });
 });
 

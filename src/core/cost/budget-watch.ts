@@ -45,6 +45,18 @@ export class BudgetWatch {
     return usageOfBoth(entry.usageBefore, this.usageOfTurn(entry));
   }
 
+  /** Usage of a running run so far, for its activity. Empty if it has not changed since the last call. */
+  newlySpent(entry: LiveRun): Pick<Extract<EventBody, { type: 'run.activity' }>, 'spent'> {
+    const usage = this.usageOf(entry);
+    if (usage === null) return {};
+    const tokens = (usage.input ?? 0) + (usage.output ?? 0);
+    const spent = { tokens: tokens > 0 ? tokens : null, costUsd: usage.costUsd };
+    const before = entry.spentInEvents;
+    if (spent.tokens === before?.tokens && spent.costUsd === before.costUsd) return {};
+    entry.spentInEvents = spent;
+    return { spent };
+  }
+
   private usageOfTurn({ report, chatTotals, run }: LiveRun): Usage | null {
     return withCost(report.usageOfTurn(chatTotals), run.model, this.ports.prices());
   }

@@ -232,9 +232,31 @@ export interface FolderChanges {
    * DIFF_UNAVAILABLE.
    */
   commitChanges(repository: string, from: string, to: string): Promise<Pick<WorkChanges, 'files' | 'lines'>>;
-  commitDiff(repository: string, from: string, to: string, options: { maxBytes: number }): Promise<WorkDiff>;
+  commitDiff(repository: string, from: string, to: string, options: DiffSize): Promise<WorkDiff>;
   /** Diff since the snapshot. Throws DIFF_UNAVAILABLE. */
-  diff(directory: string, before: WorkSnapshot, options: WorkPlace & { maxBytes: number }): Promise<WorkDiff>;
+  diff(directory: string, before: WorkSnapshot, options: WorkPlace & DiffSize): Promise<WorkDiff>;
+  /**
+   * A file of the repository, by the path that a diff names, in a commit or in the folder (null). Null if it is not
+   * there. Throws DIFF_UNAVAILABLE.
+   */
+  fileVersion(
+    directory: string,
+    path: string,
+    commit: string | null,
+    maxBytes: number,
+  ): Promise<FileVersion | null>;
+}
+
+export interface DiffSize {
+  maxBytes: number;
+  /** Number of unchanged lines around each change (default: 3). */
+  context?: number | undefined;
+}
+
+export interface FileVersion {
+  bytes: number;
+  /** Null if the file is larger than the limit, or is not a regular file. */
+  content: Buffer | null;
 }
 
 export interface WorkPlace {

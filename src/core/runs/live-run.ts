@@ -73,6 +73,8 @@ export class LiveRun {
   starting = new AbortController();
   /** Usage of the run's earlier turns. */
   usageBefore: Usage | null;
+  /** Usage in the last activity event that has one. */
+  spentInEvents: { tokens: number | null; costUsd: number | null } | null = null;
   /** True while the run counts against the limit of concurrent runs. */
   isActive = false;
   report: EngineReport;

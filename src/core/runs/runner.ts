@@ -536,7 +536,7 @@ export class Runner {
       files,
       clock,
       {
-        activity: body => this.record(entry.run, body),
+        activity: body => this.record(entry.run, { ...body, ...this.budgets.newlySpent(entry) }),
         usage: () => this.budgets.onUsage(entry),
         message: (message, place) => this.ports.traces.take(entry.run, message, place),
         line: (line, isCut) => entry.twoWay?.read(line, isCut, process),

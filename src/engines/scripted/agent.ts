@@ -4,6 +4,7 @@ import { appendFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises
 import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { SquadAccess } from './call-squad.ts';
 import type { EventLine } from './event-line.ts';
 import { parseScript, quantity, type Step, scriptForTurn, toolCall } from './script.ts';
 
@@ -16,11 +17,8 @@ const emit = (body: Body) => process.stdout.write(`${JSON.stringify({ at: Date.n
 class Failed extends Error {}
 
 /** Runs the script in the prompt. Always prints an end event, except when it crashes. */
-export async function scriptedAgent(
-  prompt: string,
-  env: NodeJS.ProcessEnv,
-  continues: boolean,
-): Promise<number> {
+export async function scriptedAgent(prompt: string, squad: SquadAccess, continues: boolean): Promise<number> {
+  const { env } = squad;
   const said: string[] = [];
   let report = '';
   emit({ type: 'start', scripted: true });
@@ -30,7 +28,7 @@ export async function scriptedAgent(
     for await (const step of inOrder(steps)) {
       if (step.verb === 'report') report = text(step);
       else if (step.verb === 'exit') return Number(step.rest);
-      else await perform(step, said, env);
+      else await perform(step, said, squad);
     }
     emit({ type: 'end', ok: true, answer: report || said.join('\n'), error: null });
     return 0;
@@ -61,7 +59,7 @@ async function* inOrder(steps: Step[], depth = 0): AsyncGenerator<Step> {
 
 const MAX_DEPTH = 10;
 
-async function perform(step: Step, said: string[], env: NodeJS.ProcessEnv): Promise<void> {
+async function perform(step: Step, said: string[], squad: SquadAccess): Promise<void> {
   switch (step.verb) {
     case 'say':
       said.push(text(step));
@@ -77,11 +75,11 @@ async function perform(step: Step, said: string[], env: NodeJS.ProcessEnv): Prom
     case 'try':
       return shell(step.rest, step.verb === 'run', said);
     case 'call':
-      return call(step.rest, said, env);
+      return call(step.rest, said, squad);
     case 'insist':
-      return insist(step.rest, said, env);
+      return insist(step.rest, said, squad);
     case 'ask':
-      return answer(step.rest, said, env);
+      return answer(step.rest, said, squad);
     case 'leave':
       return void spawn('/bin/sh', ['-c', step.rest], { detached: true, stdio: 'ignore' }).unref();
     case 'sleep':
@@ -125,29 +123,29 @@ async function shell(command: string, mustSucceed: boolean, said: string[]): Pro
 }
 
 /** A refusal by Squad is an ordinary answer. The script ends only if Squad cannot be reached. */
-async function call(words: string, said: string[], env: NodeJS.ProcessEnv): Promise<void> {
+async function call(words: string, said: string[], squad: SquadAccess): Promise<void> {
   const { tool, args } = toolCall(words);
   emit({ type: 'tool', name: tool, detail: words.slice(tool.length).trim() });
   const { callSquad } = await import('./call-squad.ts');
-  const { ok, text } = await callSquad(env, tool, args);
+  const { ok, text } = await callSquad(squad, tool, args);
   const answer = `${tool}${ok ? '' : ' refused'}: ${text}`;
   said.push(answer);
   emit({ type: 'text', text: answer });
 }
 
-async function insist(words: string, said: string[], env: NodeJS.ProcessEnv): Promise<void> {
+async function insist(words: string, said: string[], squad: SquadAccess): Promise<void> {
   for (const until = performance.now() + 60_000; ; await sleep(100))
     try {
-      return await call(words, said, env);
+      return await call(words, said, squad);
     } catch (thrown) {
       if (performance.now() > until) throw thrown;
     }
 }
 
-async function answer(words: string, said: string[], env: NodeJS.ProcessEnv): Promise<void> {
+async function answer(words: string, said: string[], squad: SquadAccess): Promise<void> {
   emit({ type: 'tool', name: 'ask_user', detail: words });
   const { ask } = await import('./ask.ts');
-  const { ok, text } = await ask(env, words);
+  const { ok, text } = await ask(squad, words);
   const line = `${ok ? 'The answer is' : 'ask_user refused'}: ${text}`;
   said.push(line);
   emit({ type: 'text', text: line });

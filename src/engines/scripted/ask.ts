@@ -1,11 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { type Answer, callSquad } from './call-squad.ts';
+import { type Answer, callSquad, HUB_TIMEOUT_MS, type SquadAccess } from './call-squad.ts';
 
 const Told = z.object({ status: z.string(), id: z.string(), answer: z.string().nullable() });
-
-/** How long to wait for an unreachable hub. */
-const HUB_TIMEOUT_MS = 60_000;
 
 /** Parses `"question" choice "another choice"`. Without quotes the whole text is the question. */
 export function questionIn(words: string): { question: string; choices?: string[] } {
@@ -17,10 +14,10 @@ export function questionIn(words: string): { question: string; choices?: string[
 }
 
 /** Asks the user and waits for the answer. If the hub restarts meanwhile, it asks again. */
-export async function ask(env: NodeJS.ProcessEnv, words: string): Promise<Answer> {
+export async function ask(squad: SquadAccess, words: string): Promise<Answer> {
   let args: Record<string, unknown> = questionIn(words);
   for (let until = performance.now() + HUB_TIMEOUT_MS; ; ) {
-    const reply = await callSquad(env, 'ask_user', args).catch(async (thrown: unknown) => {
+    const reply = await callSquad(squad, 'ask_user', args).catch(async (thrown: unknown) => {
       if (performance.now() > until) throw thrown;
       await sleep(100);
       return null;

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { callSquad } from './call-squad.ts';
+import { callSquad, type SquadAccess } from './call-squad.ts';
 
-async function answering(status: number, message: string): Promise<NodeJS.ProcessEnv> {
+async function answering(status: number, message: string): Promise<SquadAccess> {
   const server = createServer((_, response) => {
     response.writeHead(status, { 'content-type': 'application/json' });
     response.end(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32000, message } }));
@@ -12,7 +12,8 @@ async function answering(status: number, message: string): Promise<NodeJS.Proces
   onTestFinished(() => void server.close());
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  return { SQUAD_MCP_URL: `http://127.0.0.1:${port}/mcp`, SQUAD_MCP_TOKEN: 'secret' };
+  const env = { SQUAD_MCP_URL: `http://127.0.0.1:${port}/mcp`, SQUAD_MCP_TOKEN: 'secret' };
+  return { env, replaceKilledHub: async () => {} };
 }
 
 test('a hub that is stopping is one that is not there, not one that refuses', async () => {

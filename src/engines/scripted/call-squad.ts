@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { agentCall, lastMessage } from '../../schema/agent-protocol.ts';
 
@@ -13,8 +14,38 @@ export interface Answer {
   text: string;
 }
 
-/** Calls a tool of Squad as this run. Throws if Squad cannot be reached. */
+/** How an agent reaches Squad. */
+export interface SquadAccess {
+  env: NodeJS.ProcessEnv;
+  /** Starts the next hub if the last one was killed. */
+  replaceKilledHub(): Promise<void>;
+}
+
+/** How long to wait for an unreachable hub. */
+export const HUB_TIMEOUT_MS = 60_000;
+
+/**
+ * Calls a tool of Squad as this run. A call that no hub received waits for the next hub. Throws if none comes, or if the
+ * hub was lost during the call.
+ */
 export async function callSquad(
+  squad: SquadAccess,
+  name: string,
+  args: Record<string, unknown>,
+): Promise<Answer> {
+  for (const until = performance.now() + HUB_TIMEOUT_MS; ; await sleep(100))
+    try {
+      return await callOnce(squad.env, name, args);
+    } catch (thrown) {
+      await squad.replaceKilledHub();
+      if (!wasRefused(thrown) || performance.now() > until) throw thrown;
+    }
+}
+
+const wasRefused = (thrown: unknown): boolean =>
+  thrown instanceof Error && (thrown.cause as NodeJS.ErrnoException | undefined)?.code === 'ECONNREFUSED';
+
+async function callOnce(
   { SQUAD_MCP_URL: url, SQUAD_MCP_TOKEN: token }: NodeJS.ProcessEnv,
   name: string,
   args: Record<string, unknown>,

@@ -16,7 +16,12 @@ export const diffRun = operation({
   name: 'diff_run',
   route: 'GET /runs/{run}/diff',
   agents: 'spawn',
-  input: z.strictObject({ run: z.string(), stat: z.boolean().default(false) }),
+  input: z.strictObject({
+    run: z.string(),
+    stat: z.boolean().default(false),
+    /** Number of unchanged lines around each change (default: 3). */
+    context: z.number().int().min(0).max(1_000_000).optional(),
+  }),
   output: z.object({
     runId: z.string(),
     isOver: z.boolean(),
@@ -31,13 +36,13 @@ export const diffRun = operation({
 
     notes: z.array(z.string()),
   }),
-  async run({ services }, { run: given, stat }) {
+  async run({ services }, { run: given, stat, context }) {
     const run = await findRun(services, given);
     const { id, directory } = run;
     const shown = { runId: id, isOver: isEnd(run.status), branch: null };
     const left = run.worktree && (await services.worktrees.remains(run.worktree));
     if (run.worktree && left && !left.isThere && run.startedAt !== null)
-      return { ...shown, ...(await diffOfBranch(services, run, run.worktree, { ...left, stat })) };
+      return { ...shown, ...(await diffOfBranch(services, run, run.worktree, { ...left, stat, context })) };
     const before = await snapshotOf(services, run);
     const notes = notesOf(services, run);
     if (stat) {
@@ -52,7 +57,7 @@ export const diffRun = operation({
         notes: [...new Set([...notes, ...more])],
       };
     }
-    const diff = await services.workTree.diff(directory, before, { ...run, maxBytes: MAX_BYTES });
+    const diff = await services.workTree.diff(directory, before, { ...run, maxBytes: MAX_BYTES, context });
     return { ...shown, ...diff, files: null, lines: null, notes };
   },
 });
@@ -62,7 +67,12 @@ async function diffOfBranch(
   { files, workTree }: Services,
   { id }: Run,
   { branch, repository, base }: Worktree,
-  { tip, saved, stat }: Pick<WorktreeRemains, 'tip' | 'saved'> & { stat: boolean },
+  {
+    tip,
+    saved,
+    stat,
+    context,
+  }: Pick<WorktreeRemains, 'tip' | 'saved'> & { stat: boolean; context: number | undefined },
 ) {
   const newest = saved.at(-1);
   const kept = newest
@@ -89,7 +99,7 @@ async function diffOfBranch(
         ...nothing,
         branch,
         notes,
-        ...(await workTree.commitDiff(repository, before, tip, { maxBytes: MAX_BYTES })),
+        ...(await workTree.commitDiff(repository, before, tip, { maxBytes: MAX_BYTES, context })),
       };
 }
 

@@ -19,7 +19,7 @@ import {
   uncountedNotes,
   withComparison,
 } from './compare.ts';
-import { branchChanges, branchDiff, writeDiff } from './diff.ts';
+import { branchChanges, branchDiff, fileVersion, writeDiff } from './diff.ts';
 
 /** Limits for counting lines of new files: the size of one file, and the total size of the files that are read. */
 const MAX_COUNTED_BYTES = 1024 * 1024;
@@ -203,8 +203,11 @@ export function createWorkTree(env: Record<string, string | undefined> = process
     commitChanges: (repository, from, to) =>
       available(repository, async () => branchChanges(await openGit(repository, env), from, to)),
 
-    commitDiff: (repository, from, to, { maxBytes }) =>
-      available(repository, async () => branchDiff(await openGit(repository, env), from, to, maxBytes)),
+    commitDiff: (repository, from, to, size) =>
+      available(repository, async () => branchDiff(await openGit(repository, env), from, to, size)),
+
+    fileVersion: (directory, path, commit, maxBytes) =>
+      available(directory, async () => fileVersion(await openGit(directory, env), path, commit, maxBytes)),
   };
 }
 

@@ -1,9 +1,11 @@
+import { resolve } from 'node:path';
 import { offThread } from '../../core/off-thread.ts';
-import type { WorkPlace } from '../../core/ports/worktrees.ts';
+import type { DiffSize, FileVersion, WorkPlace } from '../../core/ports/worktrees.ts';
 import type { WorkChanges, WorkDiff, WorkSnapshot } from '../../schema/evidence.ts';
 import { FEEDBACK_FILE } from '../../schema/review.ts';
 import { isBinary, readWorkFile, statWorkFile } from '../files/file-stamp.ts';
-import { pathArgument, pathText } from '../files/paths.ts';
+import { isInside, pathArgument, pathText } from '../files/paths.ts';
+import { entryAt } from '../git/commits.ts';
 import type { Git } from '../git/git.ts';
 import { PLAIN_DIFF, trackedChanges } from '../git/git-status.ts';
 import { feedbackCommits, withoutReview } from '../review/feedback-commits.ts';
@@ -60,15 +62,15 @@ const WERE_DIRTY = `# The files below had uncommitted changes before the run. Th
 export const writeDiff = (
   git: Git,
   before: WorkSnapshot,
-  { maxBytes, workspace }: WorkPlace & { maxBytes: number },
+  { workspace, ...size }: WorkPlace & DiffSize,
 ): Promise<WorkDiff> =>
-  withComparison(git, before, workspace, compared => diffOf(git, before, compared, maxBytes));
+  withComparison(git, before, workspace, compared => diffOf(git, before, compared, size));
 
 async function diffOf(
   git: Git,
   before: WorkSnapshot,
   { files: all, base, status, env }: Compared,
-  maxBytes: number,
+  { maxBytes, context }: DiffSize,
 ): Promise<WorkDiff> {
   const own = withoutReview(all);
   const isReviewed = own.length < all.length && (await commitsMade(git, before, status)).hasFeedback;
@@ -87,7 +89,7 @@ async function diffOf(
     for (const paths of batches(tracked, pieces)) {
       if (pieces.isFull) return;
       const how = { maxBytes: pieces.room + 1, mayBeCut: true, env };
-      const patch = git.run([...PATCH, base, '--', ...paths], how);
+      const patch = git.run([...patchArguments(context), base, '--', ...paths], how);
       pieces.add(await patch.catch(error => unshown(paths, error)));
     }
     for (const { path, isUntracked, status } of some) {
@@ -97,9 +99,9 @@ async function diffOf(
   }
 }
 
-const PATCH = [
+const patchArguments = (context = 3): string[] => [
   ...PLAIN_DIFF,
-  ...['--patch', '--unified=3', '--inter-hunk-context=0', '--src-prefix=a/', '--dst-prefix=b/'],
+  ...['--patch', `--unified=${context}`, '--inter-hunk-context=0', '--src-prefix=a/', '--dst-prefix=b/'],
 ];
 
 /**
@@ -177,9 +179,16 @@ export async function branchChanges(git: Git, from: string, to: string): Promise
   };
 }
 
-export async function branchDiff(git: Git, from: string, to: string, maxBytes: number): Promise<WorkDiff> {
+export async function branchDiff(
+  git: Git,
+  from: string,
+  to: string,
+  { maxBytes, context }: DiffSize,
+): Promise<WorkDiff> {
   const pieces = new Pieces(maxBytes);
-  pieces.add(await git.run([...PATCH, from, to, '--'], { maxBytes: maxBytes + 1, mayBeCut: true }));
+  pieces.add(
+    await git.run([...patchArguments(context), from, to, '--'], { maxBytes: maxBytes + 1, mayBeCut: true }),
+  );
   const { text, isTruncated } = pieces.whole();
   return { text: (await isReviewed(git, from, to)) ? withoutItsPart(text) : text, isTruncated };
 }
@@ -197,3 +206,24 @@ const withoutItsPart = (patch: string): string =>
 /** Whether Squad has committed a reviewer's feedback between the two commits. */
 const isReviewed = async (git: Git, from: string, to: string): Promise<boolean> =>
   (await feedbackCommits(git, [to, '--not', from, '--'])).isOurs;
+
+/** A file as it is in a commit, or in the folder if `commit` is null. Null if it is not there. */
+export async function fileVersion(
+  git: Git,
+  path: string,
+  commit: string | null,
+  maxBytes: number,
+): Promise<FileVersion | null> {
+  if (commit !== null) {
+    const entry = await entryAt(git, commit, path);
+    if (!entry) return null;
+    const bytes = Number(await git.run(['cat-file', '-s', entry.oid]));
+    const content = bytes > maxBytes ? null : await git.run(['cat-file', 'blob', entry.oid], { maxBytes });
+    return { bytes, content };
+  }
+  const { root } = git.folder;
+  const name = Buffer.from(path).toString('latin1');
+  const stat = await statWorkFile(root, name);
+  if (!stat?.isFile() || !isInside(root, resolve(root, path))) return null;
+  return { bytes: Number(stat.size), content: await readWorkFile(root, name, maxBytes) };
+}

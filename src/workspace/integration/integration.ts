@@ -168,7 +168,7 @@ const MAX_NAMED = 8;
 /** Warns about files to which a merge would add control, bidirectional or invisible characters. */
 export async function hiddenInMerge(git: Git, from: string, to: string): Promise<string[]> {
   if (from === to) return [];
-  const { text, isTruncated } = await branchDiff(git, from, to, MAX_BYTES);
+  const { text, isTruncated } = await branchDiff(git, from, to, { maxBytes: MAX_BYTES });
   const found: string[] = [];
   for (const { path, body } of diffFiles(text)) {
     if (hasHidden(addedLines(body))) found.push(visibleLine(path));

@@ -56,9 +56,13 @@ function NoDiff({ run, error, onRetry }: NoDiffProps) {
   return <Problem error={error} onRetry={onRetry} />;
 }
 
+/** Lines of context that show the whole file. */
+const WHOLE_FILES = 1_000_000;
+
 /** Diff of the run's folder, with comments. */
 export function ChangesTab({ data }: { data: ShownRun }) {
   const { run } = data;
+  const [context, setContext] = useState<number | null>(null);
   const {
     data: diff,
     error,
@@ -66,7 +70,7 @@ export function ChangesTab({ data }: { data: ShownRun }) {
     reload,
   } = useQuery(
     'diff_run',
-    { run: run.id },
+    { run: run.id, ...(context !== null && { context }) },
     {
       refreshOn: ({ events }) =>
         events.some(({ runId, body }) => runId === run.id && /^run\.(turn_)?ended$/.test(body.type)),
@@ -91,6 +95,19 @@ export function ChangesTab({ data }: { data: ShownRun }) {
             {diff.isOver ? 'compare again' : 'refresh'}
           </Button>
         )}
+        {!saved && (
+          <label class="soft">
+            context{' '}
+            <select
+              value={context ?? ''}
+              onChange={({ currentTarget: { value } }) => setContext(value === '' ? null : Number(value))}
+            >
+              <option value="">3 lines</option>
+              <option value="25">25 lines</option>
+              <option value={WHOLE_FILES}>whole files</option>
+            </select>
+          </label>
+        )}
         <Command text={`squad diff ${shellWord(run.id)}`} />
         {diff.branch && (
           <span class="soft">
@@ -98,6 +115,7 @@ export function ChangesTab({ data }: { data: ShownRun }) {
           </span>
         )}
       </div>
+      {error && <Problem error={error} onRetry={reload} />}
       <Notes notes={diff.notes} />
       {diff.isTruncated && <p class="tone-ask">The diff is cut off here: see the folder for the rest.</p>}
       {comments.length > 0 && (
@@ -111,7 +129,7 @@ export function ChangesTab({ data }: { data: ShownRun }) {
       {diff.text ? (
         <DiffFiles
           text={diff.text}
-          viewedAs={saved ? null : run.id}
+          run={saved ? null : run.id}
           commenting={
             saved
               ? null

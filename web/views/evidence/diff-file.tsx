@@ -7,6 +7,7 @@ import { HiddenWarning } from '../../ui/hidden-warning.tsx';
 import { Lines } from '../../ui/usage.tsx';
 import { partsOf, rowOf, rowsOf } from './diff-place.ts';
 import { type Commenting, DiffRows, lineText } from './diff-rows.tsx';
+import { ImageVersions, isImage } from './image-versions.tsx';
 import type { paintHunk as PaintHunk } from './paint-diff.ts';
 import type { DiffFile, DiffHunk } from './parse-diff.ts';
 
@@ -48,6 +49,8 @@ interface FileProps {
   target: string | null;
   isSplit: boolean;
   viewed: Viewed | null;
+  /** Run whose images can be loaded. */
+  run: string | null;
 }
 
 /** Whether the user has marked a file as viewed, and a function that toggles the mark. */
@@ -56,7 +59,7 @@ export interface Viewed {
   turn(): void;
 }
 
-export function FileDiff({ file, isOpen, onOpen, commenting, target, isSplit, viewed }: FileProps) {
+export function FileDiff({ file, isOpen, onOpen, commenting, target, isSplit, viewed, run }: FileProps) {
   const rows = rowsOf(file);
   return (
     <section class="diff-file" aria-label={visibleText(file.path)} data-path={file.path}>
@@ -81,7 +84,11 @@ export function FileDiff({ file, isOpen, onOpen, commenting, target, isSplit, vi
       {isOpen && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable
         <div class={`diff-body ${isSplit ? 'is-split' : ''}`} tabIndex={0}>
-          {file.isBinary && <p class="soft diff-note">Binary file: no lines to show.</p>}
+          {file.isBinary && run !== null && isImage(file.path) ? (
+            <ImageVersions run={run} path={file.path} />
+          ) : (
+            file.isBinary && <p class="soft diff-note">Binary file: no lines to show.</p>
+          )}
           {!file.isBinary && rows === 0 && <p class="soft diff-note">Content unchanged.</p>}
           <Hunks {...{ file, commenting, target, isSplit }} />
         </div>

@@ -60,15 +60,15 @@ const MAX_FILES = 300;
 interface DiffFilesProps {
   text: string;
   commenting: Commenting | null;
-  /** Storage key for the marks of viewed files. Null if files cannot be marked. */
-  viewedAs?: string | null;
+  /** Run whose files can be marked as viewed, and whose images can be loaded. Null if there is none. */
+  run?: string | null;
 }
 
 /** Files of a diff that can be filtered, folded, navigated by keys, marked as viewed and commented on. */
-export function DiffFiles({ text, commenting, viewedAs = null }: DiffFilesProps) {
+export function DiffFiles({ text, commenting, run = null }: DiffFilesProps) {
   const files = useMemo(() => parseDiff(text), [text]);
   const marks = useMemo(() => new Map(files.map(file => [file.path, contentMark(file)])), [files]);
-  const [viewed, setViewed] = useState(() => loadViewed(viewedAs));
+  const [viewed, setViewed] = useState(() => loadViewed(run));
   const isViewed = (path: string) => viewed.get(path) === marks.get(path);
   const [open, setOpen] = useState(() => {
     const unread = files.filter(({ path }) => viewed.get(path) !== marks.get(path));
@@ -98,7 +98,7 @@ export function DiffFiles({ text, commenting, viewedAs = null }: DiffFilesProps)
     if (isViewed(path)) next.delete(path);
     else next.set(path, marks.get(path)!);
     setViewed(next);
-    saveViewed(viewedAs, next);
+    saveViewed(run, next);
     turn(path, !next.has(path));
   };
   const fileInFocus = () => document.activeElement?.closest<HTMLElement>('.diff-file')?.dataset.path;
@@ -139,7 +139,7 @@ export function DiffFiles({ text, commenting, viewedAs = null }: DiffFilesProps)
       key: 'v',
       what: 'Mark the file in focus as viewed',
       run: () => view(fileInFocus()!),
-      when: () => viewedAs !== null && fileInFocus() !== undefined,
+      when: () => run !== null && fileInFocus() !== undefined,
     },
     {
       key: 'a',
@@ -169,7 +169,7 @@ export function DiffFiles({ text, commenting, viewedAs = null }: DiffFilesProps)
             split
           </Button>
         </div>
-        {viewedAs !== null && (
+        {run !== null && (
           <p class="soft">
             {files.filter(({ path }) => isViewed(path)).length} of {plural(files.length, 'file')} viewed
           </p>
@@ -213,7 +213,8 @@ export function DiffFiles({ text, commenting, viewedAs = null }: DiffFilesProps)
             commenting={commenting}
             target={target?.startsWith(`${file.path}:`) ? target : null}
             isSplit={isSplit}
-            viewed={viewedAs === null ? null : { isViewed: isViewed(file.path), turn: () => view(file.path) }}
+            run={run}
+            viewed={run === null ? null : { isViewed: isViewed(file.path), turn: () => view(file.path) }}
           />
         ))}
       </div>

@@ -31,9 +31,8 @@ export function contentMark({ hunks, change, modes }: DiffFile): string {
     for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
   };
   add(`${change} ${modes}`);
-  for (const { oldStart, newStart, lines } of hunks) {
-    add(`@${oldStart} ${newStart}`);
-    for (const { kind, text } of lines) add(`${kind[0]}${text}`);
-  }
+  // Unchanged lines do not count, because their number depends on the chosen context.
+  for (const { kind, oldLine, newLine, text } of hunks.flatMap(({ lines }) => lines))
+    if (kind !== 'same') add(`${kind[0]}${oldLine ?? ''} ${newLine ?? ''} ${text}`);
   return (hash >>> 0).toString(36);
 }

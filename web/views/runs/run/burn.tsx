@@ -2,10 +2,11 @@ import { card } from '../../../state/live.ts';
 import { shownCount, shownMoney } from '../../../ui/figures.ts';
 import { Section } from '../../../ui/layout.tsx';
 import { Money, Tokens } from '../../../ui/usage.tsx';
+import { BurnCurve } from './burn-curve.tsx';
 import { Fact } from './details-parts.tsx';
 import type { ShownRun } from './shown-run.ts';
 
-/** Shows tokens by kind, and the cost so far against the run's budget. Updated while the run is running. */
+/** Shows tokens by kind and over time, and the cost against the run's budget. Updated while the run is running. */
 export function Burn({ data: { run } }: { data: ShownRun }) {
   const usage = card(run.id).value?.usage ?? run.usage;
   const { budgetUsd, stopAtBudget } = run.options;
@@ -35,6 +36,7 @@ export function Burn({ data: { run } }: { data: ShownRun }) {
               <span class="soft">
                 {parts.map(({ name, count }) => `${name} ${shownCount(count)}`).join(' · ')}
               </span>
+              <BurnCurve run={run} measure="tokens" total={all} budget={null} shown={inTokens} />
             </>
           )}
         </Fact>
@@ -61,11 +63,16 @@ export function Burn({ data: { run } }: { data: ShownRun }) {
               />
             </>
           )}
+          {spent !== null && spent > 0 && (
+            <BurnCurve run={run} measure="costUsd" total={spent} budget={budgetUsd} shown={shownMoney} />
+          )}
         </Fact>
       </dl>
     </Section>
   );
 }
+
+const inTokens = (count: number): string => `${shownCount(count)} tokens`;
 
 const fresh = (input: number | null, cached: number | null): number | null =>
   input === null ? null : Math.max(0, input - (cached ?? 0));

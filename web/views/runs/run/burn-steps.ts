@@ -1,0 +1,40 @@
+import type { Event } from '../../../../src/schema/event.ts';
+
+/** What a run had used at a time. */
+export interface Reading {
+  at: number;
+  tokens: number | null;
+  costUsd: number | null;
+}
+
+/** Readings in these events, oldest first. An event may be in the list twice. */
+export function readingsIn(events: readonly Event[]): Reading[] {
+  const unique = new Map(events.map(event => [event.seq, event]));
+  return [...unique.values()]
+    .sort((one, other) => one.seq - other.seq)
+    .flatMap(({ at, body }) => (body.type === 'run.activity' && body.spent ? [{ at, ...body.spent }] : []));
+}
+
+interface Span {
+  measure: 'tokens' | 'costUsd';
+  from: number;
+  until: number;
+  /** Current total. It may be newer than the last reading. */
+  total: number;
+}
+
+/** Steps of a curve that never falls: each amount counts from its time on. */
+export function stepsOf(
+  readings: readonly Reading[],
+  { measure, from, until, total }: Span,
+): { at: number; amount: number }[] {
+  const steps = [{ at: from, amount: 0 }];
+  for (const reading of readings) {
+    const amount = reading[measure];
+    const last = steps.at(-1)!.amount;
+    if (amount === null || amount <= last || amount > total) continue;
+    steps.push({ at: Math.min(Math.max(reading.at, from), until), amount });
+  }
+  if (steps.length > 1 && total > steps.at(-1)!.amount) steps.push({ at: until, amount: total });
+  return steps;
+}
