@@ -50,8 +50,7 @@ export function Banner() {
       ) : (
         <span>
           <strong>The hub does not answer.</strong> The data shown is from <Ago at={since} />. Agents keep
-          working until they need the hub. To bring it back:{' '}
-          <Command text="squad open" />
+          working until they need the hub. To bring it back: <Command text="squad open" />
         </span>
       )}
     </div>

@@ -72,12 +72,14 @@ function LaneRow({ lane: { workspace: path, columns }, squads, more, isNamed, q 
   const name = visibleText(path.slice(path.lastIndexOf('/') + 1) || path);
   return (
     <section class="lane" aria-label={isNamed ? name : 'Board'}>
-      {isNamed && (
+      {isNamed ? (
         <h2 class="lane-name" title={visibleText(path)}>
           <button type="button" class="lane-choose" onClick={() => (workspace.value = path)}>
             {name}
           </button>
         </h2>
+      ) : (
+        <h2 class="unseen">{name}</h2>
       )}
       <div class="lane-columns">
         <BacklogColumn path={path} q={q} />
