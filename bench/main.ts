@@ -26,7 +26,6 @@ import { requestReview } from './figures/request-review.ts';
 import { sandboxStart } from './figures/sandbox-start.ts';
 import { timeout } from './figures/timeout.ts';
 import { toolList } from './figures/tool-list.ts';
-import { webFrames } from './figures/web-frames.ts';
 import { webHeap } from './figures/web-heap.ts';
 import { webLive } from './figures/web-live.ts';
 import { webOpen } from './figures/web-open.ts';
@@ -67,7 +66,6 @@ const FIGURES = [
   codeMode,
   webSize,
   webOpen,
-  webFrames,
   webLive,
   webHeap,
 ];

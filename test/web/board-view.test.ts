@@ -70,6 +70,7 @@ test('a squad is one card with a mark for each member', async () => {
 test('keys move between cards and columns, and open a card', async () => {
   const page = await webUi.open('/?view=board');
   await page.locator(`[data-run=${ready}]`).waitFor();
+  await page.locator('[data-card]', { hasText: 'Retry uploads' }).first().waitFor();
   const focused = () => page.evaluate(() => document.activeElement?.textContent);
   await page.keyboard.press('l');
   await expect.poll(focused).toBe('Retry uploads');
