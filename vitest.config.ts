@@ -43,14 +43,18 @@ const STORE_SUITES = [
   'writer',
 ];
 
+/** Files that run a second time, with a sandbox for every agent. `npm run test:sandbox` does so with all attacks and faults. */
+const SANDBOXED = ['attacks/acting-as-user', 'attacks/token-scan', 'faults/orphans', 'faults/queued'];
+
 interface Files {
   include: string[];
   exclude?: string[];
   isolate: boolean;
   globalSetup?: string[];
+  env?: Record<string, string>;
 }
 
-const project = (name: string, { include, exclude = [], isolate, globalSetup = [] }: Files) => ({
+const project = (name: string, { include, exclude = [], isolate, globalSetup = [], env = {} }: Files) => ({
   // The build writes the version into programs; here it is in no program.
   define: { ...define, SQUAD_VERSION: '"0.0.0-test"' },
   test: {
@@ -59,7 +63,7 @@ const project = (name: string, { include, exclude = [], isolate, globalSetup = [
     // Those with the real agent CLIs are in vitest.engines.config.ts.
     exclude: ['test/engines/**/*.engine.test.ts', ...exclude],
     tags: tagNames().map(tag => ({ name: tag })),
-    env: { NODE_COMPILE_CACHE: COMPILE_CACHE },
+    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
     pool: 'forks' as const,
     globalSetup,
     isolate,
@@ -90,6 +94,15 @@ export default defineConfig({
         exclude: [...alone, 'test/web/**', 'test/postgres/**'],
         isolate: false,
       }),
+      ...(process.env.SQUAD_TEST_SANDBOX === undefined
+        ? [
+            project('sandboxed', {
+              include: SANDBOXED.map(name => `test/${name}.test.ts`),
+              isolate: true,
+              env: { SQUAD_TEST_SANDBOX: 'workspace' },
+            }),
+          ]
+        : []),
       // One PostgreSQL server for all of these files, started only for them.
       project('postgres', {
         include: [

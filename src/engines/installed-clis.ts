@@ -72,8 +72,9 @@ export function installedClis(
       return found.filter(cli => cli !== null);
     },
     clis: () =>
-      cliProfiles().map(({ id, name, install, login, toolNames = {} }) => ({
+      cliProfiles().map(({ id, name, install, login, versions, toolNames = {} }) => ({
         ...{ cli: id, name, install, login, toolNames },
+        tested: versions?.tested ?? null,
       })),
     programs: () => cliProfiles().map(({ id, programs }) => ({ cli: id, programs })),
     isPresent: (cli, env) =>

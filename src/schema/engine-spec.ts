@@ -64,6 +64,8 @@ export interface CliFacts {
   /** Command or address with which the user can install the CLI. */
   install: string;
   login: string;
+  /** Version with which Squad's tests tried the rules that the CLI enforces. Null if none was. */
+  tested: string | null;
   /** Other names for Squad's tools, if the CLI does not allow the usual ones. */
   toolNames: ToolNames;
 }

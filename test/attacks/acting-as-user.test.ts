@@ -1,7 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hubPid } from '../../src/link/hub-record.ts';
+import { withoutSandbox } from '../support/confine-by-default.ts';
 import { hubUrl, RunningAgent } from '../support/running-agent.ts';
 import { BIN, isAlive, TestSquad, until } from '../support/squad.ts';
 
@@ -52,13 +53,17 @@ const heardIn = (file: string) =>
 
 /** Output of this command when an agent runs it. The command writes to the file that it is given. */
 async function attack(command: (out: string) => string): Promise<string> {
-  const out = join(squad.root, `heard-${process.hrtime.bigint()}`);
+  const out = join(squad.workspace, `heard-${process.hrtime.bigint()}`);
   await using _agent = await RunningAgent.start(squad, 'coder', `run ${command(out)}`);
   return heardIn(out);
 }
 
-const ask = (token: string, path: string, out: string, how = '') =>
-  [node, join(squad.workspace, 'ask.mjs'), token, url.origin, path, out, how].join(' ');
+/** The token is copied into the agent's folder, because the original is not visible in a sandbox. */
+function ask(token: string, path: string, out: string, how = ''): string {
+  const copy = join(squad.workspace, 'token');
+  copyFileSync(token, copy);
+  return [node, join(squad.workspace, 'ask.mjs'), copy, url.origin, path, out, how].join(' ');
+}
 const userToken = () => join(squad.home, 'token');
 const isChanged = async () => JSON.stringify(await squad.json(['config', 'show'])).includes('777');
 
@@ -104,74 +109,79 @@ describe("a run's token over HTTP", () => {
   });
 });
 
-test('the identity of another run is refused also to a program that an agent detached', async () => {
-  const request = JSON.stringify({
-    ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
-    params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
+describe('with the hub within reach', () => {
+  // An agent in a sandbox has neither the hub's socket nor the program.
+  beforeAll(() => withoutSandbox(squad));
+
+  test('the identity of another run is refused also to a program that an agent detached', async () => {
+    const request = JSON.stringify({
+      ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
+      params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
+    });
+    squad.write('request', `${request}\n`);
+    const relay = `${node} ${BIN} mcp --identity ${sibling.file} < ${squad.workspace}/request`;
+    const heard = await attack(out =>
+      detached(`{ ${relay} > ${out}.new 2>&1; mv ${out}.new ${out}; }`, 'PATH=/usr/bin:/bin'),
+    );
+    expect(heard).toContain('NOT_ALLOWED');
   });
-  squad.write('request', `${request}\n`);
-  const relay = `${node} ${BIN} mcp --identity ${sibling.file} < ${squad.workspace}/request`;
-  const heard = await attack(out =>
-    detached(`{ ${relay} > ${out}.new 2>&1; mv ${out}.new ${out}; }`, 'PATH=/usr/bin:/bin'),
-  );
-  expect(heard).toContain('NOT_ALLOWED');
-});
 
-test('a hub that an agent starts has the environment of the last one that the user started', {
-  tags: ['acting-as-the-user'],
-}, async () => {
-  const before = await squad.json<{ database: string; pid: number }>(['hub', 'start']);
-  const out = join(squad.root, 'restarted');
-  const other = join(squad.root, 'other.db');
-  await using _agent = await RunningAgent.start(
-    squad,
-    'coder',
-    'await hub-is-gone',
-    `run MCP_DATABASE_PATH=${other} ${node} ${BIN} hub start --json > ${out}.new 2>&1; mv ${out}.new ${out}`,
-  );
-  process.kill(before.pid, 'SIGKILL');
-  await until('it is gone', () => !isAlive(before.pid));
-  squad.write('hub-is-gone', '');
-  await heardIn(out);
-  const after = await squad.json<{ database: string; pid: number }>(['hub', 'status']);
-  expect(after.pid).not.toBe(before.pid);
-  expect(after.database).toBe(before.database);
-  expect(existsSync(other)).toBe(false);
-});
-
-test('nor does a hub have the environment of an agent whose command ends before the hub looks', {
-  tags: ['acting-as-the-user'],
-}, async () => {
-  const before = await squad.json<{ database: string; pid: number }>(['hub', 'start']);
-  const other = join(squad.root, 'orphan.db');
-  const hub = join(dirname(BIN), '..', 'dist', 'hub.cjs');
-  await using _agent = await RunningAgent.start(
-    squad,
-    'coder',
-    'await hub-is-gone-again',
-    `run env MCP_DATABASE_PATH=${other} setsid -f ${node} ${hub} $$ </dev/null >/dev/null 2>&1`,
-  );
-  process.kill(before.pid, 'SIGKILL');
-  await until('it is gone', () => !isAlive(before.pid));
-  squad.write('hub-is-gone-again', '');
-  const pid = await until('the next hub is there', () => {
-    const next = hubPid(squad.home);
-    return next !== null && next !== before.pid && next;
+  test('a hub that an agent starts has the environment of the last one that the user started', {
+    tags: ['acting-as-the-user'],
+  }, async () => {
+    const before = await squad.json<{ database: string; pid: number }>(['hub', 'start']);
+    const out = join(squad.root, 'restarted');
+    const other = join(squad.root, 'other.db');
+    await using _agent = await RunningAgent.start(
+      squad,
+      'coder',
+      'await hub-is-gone',
+      `run MCP_DATABASE_PATH=${other} ${node} ${BIN} hub start --json > ${out}.new 2>&1; mv ${out}.new ${out}`,
+    );
+    process.kill(before.pid, 'SIGKILL');
+    await until('it is gone', () => !isAlive(before.pid));
+    squad.write('hub-is-gone', '');
+    await heardIn(out);
+    const after = await squad.json<{ database: string; pid: number }>(['hub', 'status']);
+    expect(after.pid).not.toBe(before.pid);
+    expect(after.database).toBe(before.database);
+    expect(existsSync(other)).toBe(false);
   });
-  const after = await squad.json<{ database: string; pid: number }>(['hub', 'status']);
-  expect(after).toMatchObject({ pid, database: before.database });
-  expect(existsSync(other)).toBe(false);
-  expect(readFileSync(join(squad.home, 'hub-environment.json'), 'utf8')).not.toContain(other);
-});
 
-test('a hook of a tmux server that an agent started is that run', {
-  tags: ['acting-as-the-user'],
-}, async () => {
-  const server = `tmux -f /dev/null -L attack-${process.pid}`;
-  const stop = `SQUAD_HOME=${squad.home} ${node} ${BIN} hub stop`;
-  const heard = await attack(
-    out =>
-      `${server} new-session -d -s a "sleep 60" && ${server} set-hook -g after-new-window "run-shell '${stop} > ${out}.new 2>&1; mv ${out}.new ${out}'" && ${server} new-window "sleep 60"; true`,
-  );
-  expect(heard).toContain('NOT_ALLOWED');
+  test('nor does a hub have the environment of an agent whose command ends before the hub looks', {
+    tags: ['acting-as-the-user'],
+  }, async () => {
+    const before = await squad.json<{ database: string; pid: number }>(['hub', 'start']);
+    const other = join(squad.root, 'orphan.db');
+    const hub = join(dirname(BIN), '..', 'dist', 'hub.cjs');
+    await using _agent = await RunningAgent.start(
+      squad,
+      'coder',
+      'await hub-is-gone-again',
+      `run env MCP_DATABASE_PATH=${other} setsid -f ${node} ${hub} $$ </dev/null >/dev/null 2>&1`,
+    );
+    process.kill(before.pid, 'SIGKILL');
+    await until('it is gone', () => !isAlive(before.pid));
+    squad.write('hub-is-gone-again', '');
+    const pid = await until('the next hub is there', () => {
+      const next = hubPid(squad.home);
+      return next !== null && next !== before.pid && next;
+    });
+    const after = await squad.json<{ database: string; pid: number }>(['hub', 'status']);
+    expect(after).toMatchObject({ pid, database: before.database });
+    expect(existsSync(other)).toBe(false);
+    expect(readFileSync(join(squad.home, 'hub-environment.json'), 'utf8')).not.toContain(other);
+  });
+
+  test('a hook of a tmux server that an agent started is that run', {
+    tags: ['acting-as-the-user'],
+  }, async () => {
+    const server = `tmux -f /dev/null -L attack-${process.pid}`;
+    const stop = `SQUAD_HOME=${squad.home} ${node} ${BIN} hub stop`;
+    const heard = await attack(
+      out =>
+        `${server} new-session -d -s a "sleep 60" && ${server} set-hook -g after-new-window "run-shell '${stop} > ${out}.new 2>&1; mv ${out}.new ${out}'" && ${server} new-window "sleep 60"; true`,
+    );
+    expect(heard).toContain('NOT_ALLOWED');
+  });
 });

@@ -285,7 +285,8 @@ describe('no command of ours does either, run by an agent', { tags: ['configurat
       `ELSEWHERE=$(mktemp -d "${squad.root}/elsewhere.XXXXXX"); (${halves[0]!.join('\n')}) & (${halves[1]!.join('\n')}) & wait\n`,
     );
     const { runIds } = await squad.json<{ runIds: string[] }>([
-      ...['run', '-d', 'lead', 'x\n```script\nrun sh all.sh\n```'],
+      // In a sandbox neither the program nor the hub is there.
+      ...['run', '--sandbox', 'off', '-d', 'lead', 'x\n```script\nrun sh all.sh\n```'],
     ]);
     await until(
       'it has tried them all',

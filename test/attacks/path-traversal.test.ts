@@ -132,25 +132,34 @@ describe('an agent', () => {
 });
 
 describe('who starts agents', () => {
+  const STATEFUL = { STATE_MODE: 'stateful' };
   test.each([
-    ['roleId', ['ROLE_UNKNOWN'], {}],
-    ['chatId', ['CHAT_UNKNOWN', 'INVALID_INPUT', 'INVALID_TEXT'], { STATE_MODE: 'stateful' }],
-  ])('finds no %s that is a path', { tags: ['path-traversal'] }, async (field, expected, env) => {
-    const before = footprint(squad);
-    const client = await squad.client({ env: { ENGINE_COMMAND: 'scripted', ...env } });
-    // A chat id that is empty is none.
-    const codes = await Promise.all(
-      PATHS.filter(path => field === 'roleId' || path !== '').map(async path => {
-        const member = { roleId: 'coder', task: 'x', [field]: path };
-        const result = await client.callTool({
-          name: 'start_squad_members',
-          arguments: { members: [member] },
-        });
-        expect(isClean(JSON.stringify(result))).toBe(true);
-        return (result.structuredContent as { error?: { code: string } }).error?.code;
-      }),
-    );
-    expect([...new Set(codes)].sort()).toEqual(expected);
-    expect(footprint(squad)).toEqual(before);
-  });
+    ['roleId', 'off', ['ROLE_UNKNOWN'], {}],
+    ['chatId', 'off', ['CHAT_UNKNOWN', 'INVALID_INPUT', 'INVALID_TEXT'], STATEFUL],
+    // A sandbox has the files of the chats that began in it, and of no other.
+    ['chatId', 'workspace', ['INVALID_INPUT', 'INVALID_TEXT', 'SANDBOX_UNAVAILABLE'], STATEFUL],
+  ])(
+    'finds no %s that is a path, with sandbox: %s',
+    {
+      tags: ['path-traversal'],
+    },
+    async (field, sandbox, expected, env) => {
+      const before = footprint(squad);
+      const client = await squad.client({ env: { ENGINE_COMMAND: 'scripted', ...env } });
+      // A chat id that is empty is none.
+      const codes = await Promise.all(
+        PATHS.filter(path => field === 'roleId' || path !== '').map(async path => {
+          const member = { roleId: 'coder', task: 'x', sandbox, [field]: path };
+          const result = await client.callTool({
+            name: 'start_squad_members',
+            arguments: { members: [member] },
+          });
+          expect(isClean(JSON.stringify(result))).toBe(true);
+          return (result.structuredContent as { error?: { code: string } }).error?.code;
+        }),
+      );
+      expect([...new Set(codes)].sort()).toEqual(expected);
+      expect(footprint(squad)).toEqual(before);
+    },
+  );
 });

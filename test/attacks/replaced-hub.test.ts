@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { withoutSandbox } from '../support/confine-by-default.ts';
 import { type Build, newerBuild } from '../support/newer-build.ts';
 import { RunningAgent } from '../support/running-agent.ts';
 import { isAlive, TestSquad, until } from '../support/squad.ts';
@@ -35,6 +36,8 @@ socket.on('close', () => writeFileSync(out, text || 'nothing'));
 `;
 
 beforeAll(async () => {
+  // In a sandbox the hub's socket is not there.
+  withoutSandbox(squad);
   await squad.unlimited();
   squad.write('hello.mjs', HANDSHAKE);
   squad.write('evil.cjs', `require('node:fs').writeFileSync(${JSON.stringify(evil)}, '')`);

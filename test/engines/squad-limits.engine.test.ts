@@ -3,6 +3,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CliName } from '../../scripts/engine-clis.ts';
+import type { Output } from '../../src/operations/operations.ts';
 import type { PolicyRule } from '../../src/schema/run.ts';
 import { chosenClis } from './chosen-clis.ts';
 import { EngineSquad } from './engine-squad.ts';
@@ -69,7 +70,9 @@ describe.each(chosenClis())('%s', name => {
     ];
     const { spawn_id } = await it.spawn(name, `Try. ${mock(steps, tag)}`, more);
     const { run } = await it.squad.json<{ run: { policy: PolicyRule[] } }>(['show', spawn_id]);
-    const rule = run.policy.find(({ rule }) => rule.startsWith('permission'));
+    const rule = run.policy.find(({ rule }) =>
+      rule.startsWith(more.permission === 'full' ? 'tools' : 'permission'),
+    );
     return { heldBy: rule?.heldBy, made: [written, touched].filter(existsSync) };
   }
 
@@ -85,9 +88,28 @@ describe.each(chosenClis())('%s', name => {
     });
     afterAll(() => it[Symbol.asyncDispose]());
 
-    test('writes nothing with permission to read', async () => {
+    test('writes nothing with permission to read', { tags: ['F5'] }, async () => {
       const { heldBy, made } = await trial('read', it.squad.workspace, { permission: 'read' });
       expect({ heldBy, made }).toEqual({ heldBy: 'engine', made: [] });
+    });
+
+    test('uses no tool that is not on its list, where that is said to be held', {
+      tags: ['F5'],
+    }, async () => {
+      const more = { permission: 'full', tools: ['Read'] };
+      const { heldBy, made } = await trial('listed', it.squad.workspace, more);
+      expect(heldBy).toBe(name === 'codex' ? 'advisory' : 'engine');
+      if (heldBy === 'engine') expect(made).toEqual([]);
+    });
+
+    test('is said to hold no rule that is not tried here, with this version', { tags: ['F5'] }, async () => {
+      const { engines } = await it.squad.json<Output<'inspect_engines'>>(['doctor']);
+      const { version, tested, rules } = engines.find(({ id }) => id === name)!;
+      expect(version).toBe(tested);
+      const held = rules.filter(({ heldBy }) => heldBy === 'engine').map(({ rule }) => rule);
+      expect(held).toEqual(
+        name === 'codex' ? ['permission: read', 'permission: edit'] : ['permission: read', 'tools'],
+      );
     });
 
     test('writes outside its folder only where that is said not to be held', async () => {

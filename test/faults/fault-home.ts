@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import type { Handshake } from '../../src/link/handshake.ts';
 import { socketPath } from '../../src/link/home.ts';
 import { COMPILE_CACHE } from '../support/compile-cache.ts';
+import { confineByDefault } from '../support/confine-by-default.ts';
 import { HubLink } from './hub-link.ts';
 import { McpLine } from './mcp-line.ts';
 import { ROLE_FILES } from './members.ts';
@@ -56,6 +57,7 @@ export class FaultHome {
       CREATE_CHAT_TEMPLATE: `${agents}/create-chat.sh ${this.side} <%= task %>`,
       ...env,
     };
+    confineByDefault(this.env.HOME!);
   }
 
   /** Runs `squad …` to its end. */

@@ -1,4 +1,5 @@
-import type { SandboxLevel } from '../../src/schema/sandbox.ts';
+import { type SandboxLevel, stronger } from '../../src/schema/sandbox.ts';
+import { TEST_SANDBOX } from '../support/confine-by-default.ts';
 import { createRandom, type Random } from './random.ts';
 import { type Engine, type Recipe, type Shape, STATEFUL, STATELESS } from './recipes.ts';
 
@@ -169,7 +170,7 @@ const common = (tag: string, recipe: Recipe, isStateful: boolean, random: Random
   engine: recipe.engine,
   roleId: (recipe.hasty ? HASTY_ROLES : ROLES)[recipe.engine],
   isStateful,
-  sandbox: random.pick<SandboxLevel>(['off', 'off', 'workspace', 'strict']),
+  sandbox: stronger(random.pick<SandboxLevel>(['off', 'off', 'workspace', 'strict']), TEST_SANDBOX ?? 'off'),
   isCancelled: recipe.cancelled === true,
   timeoutMs: recipe.hasty ? HASTY_MS : null,
   leavesChild: recipe.shape === 'session',

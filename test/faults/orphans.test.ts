@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -32,7 +32,7 @@ const ENDS = [
 ] as const;
 type End = (typeof ENDS)[number];
 
-const ORPHANS = join(import.meta.dirname, 'agents', 'orphans.sh');
+const ORPHANS = 'orphans.sh';
 const seed = Number(process.env.SQUAD_FAULT_SEED ?? newSeed());
 
 test(`${RUNS} runs whose tools start processes that ignore TERM, become daemons or change their session leave none of them (SQUAD_FAULT_SEED=${seed})`, {
@@ -79,6 +79,8 @@ class OrphanPlay {
     await home.set('limits.concurrency', AT_ONCE);
     await home.set('limits.spawns_per_minute', 100_000);
     symlinkSync('/bin/sleep', join(home.side, 'stubborn'));
+    // An agent in a sandbox can read it there.
+    copyFileSync(join(import.meta.dirname, 'agents', ORPHANS), join(home.side, ORPHANS));
     // The first run makes the hub open what it opens once.
     const link = await home.hub();
     const ids = await start(link, [{ tag: 'first', roleId: 'plain', task: 'first lines 1 0 0', kinds: [] }]);
@@ -164,7 +166,7 @@ class OrphanPlay {
         kinds: KINDS,
       };
     const script = [
-      `run sh ${ORPHANS} ${this.home.side} ${tag} ${SCRIPTED_KINDS.join(' ')} </dev/null >/dev/null 2>&1`,
+      `run sh ${join(this.home.side, ORPHANS)} ${this.home.side} ${tag} ${SCRIPTED_KINDS.join(' ')} </dev/null >/dev/null 2>&1`,
       `await ${file}.go`,
       `append ${file}`,
       '| end',

@@ -286,7 +286,7 @@ describe('--json of', () => {
       engines: [
         {
           ...{ id: 'string', name: 'string', install: 'string', login: 'string' },
-          ...{ program: 'null', version: 'null', warning: 'null', advisory: [] },
+          ...{ program: 'null', version: 'null', tested: 'string', warning: 'null', advisory: [] },
           rules: [{ rule: 'string', heldBy: 'string', inSandbox: 'string', note: 'string' }],
         },
       ],

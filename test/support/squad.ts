@@ -22,6 +22,7 @@ import { hubPid, hubRecordPath, isRunning } from '../../src/link/hub-record.ts';
 import type { HubSettingKey } from '../../src/schema/config.ts';
 import { askHub } from './ask-hub.ts';
 import { COMPILE_CACHE, HUB_CODE } from './compile-cache.ts';
+import { confineByDefault } from './confine-by-default.ts';
 import { runHosted } from './run-hosted.ts';
 
 export const BIN = join(import.meta.dirname, '..', '..', 'bin', 'squad.cjs');
@@ -71,6 +72,7 @@ export class TestSquad {
       NODE_COMPILE_CACHE: COMPILE_CACHE,
       ...env,
     };
+    confineByDefault(this.env.HOME!);
   }
 
   write(path: string, content: string): string {

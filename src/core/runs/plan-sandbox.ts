@@ -96,7 +96,7 @@ async function problemOf(
   if (sandboxLimit?.kind === 'never') return { reason: sandboxLimit.reason, suggestions: [USE_OFF] };
   if (chat !== 'outside') return problem(network);
   return {
-    reason: `chat ${request.chatId} began outside a sandbox, where its files cannot be seen from inside`,
+    reason: `chat ${request.chatId} does not exist or began outside a sandbox, where its files cannot be seen from inside`,
     suggestions: ['Leave the chat out to open a new one, or ask for `sandbox: off`.'],
   };
 }

@@ -2,7 +2,7 @@ import type { TurnInput } from '../../core/ports/engine.ts';
 import type { Command } from '../../core/ports/turns.ts';
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';
 import { oneArgument, partOfArgument } from '../one-argument.ts';
-import { advisory, held, policyRules } from '../policy-rules.ts';
+import { advisory, policyRules } from '../policy-rules.ts';
 
 /**
  * Based on Cursor's documentation only. Cursor reads MCP servers only from files of the project or the user, which
@@ -33,7 +33,7 @@ const FLAGS = {
 
 export function cursorPolicy(options: RunOptions): PolicyRule[] {
   const rules = policyRules(options, {
-    read: held('ask mode, by its documentation; never tried by Squad'),
+    read: advisory('ask mode, by its documentation; never tried by Squad'),
     edit: advisory("Cursor Agent's own sandbox, where it has one, is all that keeps it in its folder"),
     tools: advisory('Cursor Agent has no flag for it'),
     budget: advisory('cannot be checked: Cursor Agent does not report what it used'),

@@ -128,6 +128,8 @@ export const inspectEngines = operation({
         /** Path of the program. Null if it was not found. */
         program: z.string().nullable(),
         version: z.string().nullable(),
+        /** Version with which Squad's tests tried the rules that the CLI enforces. Null if none was. */
+        tested: z.string().nullable(),
         warning: z.string().nullable(),
         install: z.string(),
         login: z.string(),

@@ -1,4 +1,4 @@
-import { lstatSync, readlinkSync } from 'node:fs';
+import { existsSync, lstatSync, readlinkSync } from 'node:fs';
 import { dirname, isAbsolute, join, normalize, resolve } from 'node:path';
 
 /** Same fields as `Mount` in the core. */
@@ -46,6 +46,15 @@ const ETC = [
   ...['system-release', 'terminfo', 'timezone'],
 ];
 
+/**
+ * Files of /proc with the state of the whole machine: names and processes of the user's keys, timers and memory. An
+ * agent of root could read all of them.
+ */
+const KERNEL_FILES = [
+  ...['keys', 'key-users', 'timer_list', 'sched_debug', 'latency_stats', 'kcore', 'kallsyms'],
+  ...['kpagecount', 'kpageflags', 'kpagecgroup'],
+];
+
 /** Names in the root folder of a sandbox that has no mounts. */
 export const ROOT_NAMES: ReadonlySet<string> = new Set(
   [...SYSTEM_FOLDERS, ...PROGRAM_FOLDERS, ...PRIVATE_FOLDERS, '/etc', '/proc', '/dev'].map(
@@ -89,6 +98,11 @@ export function sandboxArguments(
     ...ETC.flatMap(name => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`]),
     // /proc/sys is read-only because the kernel lets root write there even without capabilities.
     ...['--proc', '/proc', '--ro-bind', '/proc/sys', '/proc/sys', '--dev', '/dev'],
+    // The first process is bubblewrap's. With its memory an agent could make it outlive the run.
+    ...['--tmpfs', '/proc/1', '--remount-ro', '/proc/1'],
+    ...KERNEL_FILES.map(name => `/proc/${name}`).flatMap(path =>
+      existsSync(path) ? ['--ro-bind', '/dev/null', path] : [],
+    ),
     ...PRIVATE_FOLDERS.flatMap(path => ['--tmpfs', path]),
     ...mountArguments(mounts),
     ...['--remount-ro', '/', '--chdir', cwd],

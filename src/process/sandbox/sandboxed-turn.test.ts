@@ -160,6 +160,36 @@ describe('inside', () => {
     expect((await run(confined(script.join('\n')))).out).toBe('plain socket\nSeccomp:\t2\n');
   });
 
+  test("bubblewrap's own process inside cannot be traced, read or seen, so that nothing can make it outlive the run", {
+    tags: ['leaving-the-sandbox'],
+  }, async () => {
+    const [ptrace, open, seize] = process.arch === 'x64' ? [101, 434, 0x4206] : [117, 434, 0x4206];
+    const script = [
+      ...['ls -A /proc/1', 'cat /proc/1/environ 2>/dev/null'],
+      `perl -e 'print "traced\n" if syscall(${ptrace}, ${seize}, 1, 0, 0) == 0'`,
+      `perl -e 'print "descriptor\n" if syscall(${open}, 1, 0) > 0'`,
+      // Another process can be, as debuggers do.
+      `sleep 60 & perl -e 'print "child traced\n" if syscall(${ptrace}, ${seize}, '$!', 0, 0) == 0'; kill $!`,
+    ];
+    expect((await run(confined(script.join('\n')))).out).toBe('child traced\n');
+  });
+
+  test('a program that would run with the rights of the user for anybody else cannot be left behind', {
+    tags: ['leaving-the-sandbox'],
+  }, async () => {
+    const script = [
+      ...['cp /bin/true plain', 'chmod u+s plain 2>/dev/null', 'chmod 6755 plain 2>/dev/null'],
+      'perl -e \'use Fcntl; sysopen(my $f, "made", O_CREAT | O_WRONLY, 04755); chmod 04755, "plain"\'',
+      ...['chmod 700 plain', 'stat -c "%a %n" *'],
+    ];
+    const turn = confined(script.join('\n'));
+    const folder = turns.path('programs');
+    mkdirSync(folder);
+    turn.sandbox.mounts.push({ path: folder, from: folder, access: 'write' });
+    turn.cwd = folder;
+    expect((await run(turn)).out).toBe('700 plain\n');
+  });
+
   test('variables that lead outside are gone, the others stay', async () => {
     const turn = confined('env', {
       env: {

@@ -1,8 +1,17 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { PolicyReport } from '../../../src/cli/setup/policy/report.ts';
+import { cliProfile } from '../../../src/engines/cli-profiles.ts';
 import { ended, TestSquad } from '../../support/squad.ts';
 
 function newSquad(): TestSquad {
@@ -49,6 +58,7 @@ function mayFailAnyway(): string[] {
     // Without the module of the kernel.
     ...(existsSync('/dev/vsock') ? [] : ['reach-vm-host']),
     ...(existsSync('/dev/kmsg') ? [] : ['open-devices']),
+    ...(existsSync('/proc/keys') && readFileSync('/proc/keys', 'utf8') !== '' ? [] : ['kernel-keys']),
   ];
 }
 
@@ -97,6 +107,29 @@ test('every probe that succeeds without a sandbox is refused in both levels', {
   expect(rulesOf('codex')).toContainEqual(
     expect.objectContaining({ rule: 'tools', heldBy: 'advisory', inSandbox: 'advisory' }),
   );
+});
+
+test('the rules of an agent CLI are shown with the version that they were tried with', {
+  tags: ['F5'],
+}, async () => {
+  const squad = newSquad();
+  const bin = join(squad.root, 'programs');
+  mkdirSync(bin);
+  const newer = cliProfile('qwen').versions!.tested.replace(/\d+$/, last => String(Number(last) + 1));
+  for (const [name, version] of [
+    ['codex', cliProfile('codex').versions!.tested],
+    ['qwen', newer],
+  ]) {
+    writeFileSync(join(bin, name!), `#!/bin/sh\necho ${version}\n`);
+    chmodSync(join(bin, name!), 0o755);
+  }
+  const { stdout } = await prove(squad, [], { PATH: `${bin}:${squad.env.PATH}` });
+  expect(stdout).toMatch(/^ {2}claude tried with [\d.]+$/m);
+  expect(stdout).toMatch(/^ {2}codex tried with [\d.]+, which is installed$/m);
+  expect(stdout).toMatch(new RegExp(`^ {2}qwen tried with [\\d.]+, not with the installed ${newer}$`, 'm'));
+  expect(stdout).toMatch(/^ {2}cursor never tried$/m);
+  // A rule that was never tried is not said to be enforced.
+  expect(/^ {2}cursor.*\n(?: {4}.*\n)+/m.exec(stdout)![0]).not.toContain('by the engine');
 });
 
 test('a setting that opens the sandbox is reported as a hole', {

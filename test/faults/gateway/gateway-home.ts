@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { withLock } from '../../../src/workspace/files/file-lock.ts';
 import { changeLock } from '../../../src/workspace/gateway/change-mcp-config.ts';
 import { trust } from '../../../src/workspace/settings/trust.ts';
+import { withoutSandbox } from '../../support/confine-by-default.ts';
 import { freePort } from '../../support/free-port.ts';
 import { FaultHome } from '../fault-home.ts';
 import { until } from '../patience.ts';
@@ -41,6 +42,8 @@ export class GatewayHome extends FaultHome implements AsyncDisposable {
       MCP_SERVER_PORT: String(port),
     });
     this.url = `http://127.0.0.1:${port}/mcp`;
+    // The tests ask in the name of the agents from outside, and the hub takes a token of a sandbox only from inside.
+    withoutSandbox({ env: { HOME: join(this.root, 'user') } });
     writeFileSync(join(this.root, 'roles', `${EXPOSED}.md`), 'You use what you are given.');
     mkdirSync(this.facts);
     mkdirSync(dirname(this.config));

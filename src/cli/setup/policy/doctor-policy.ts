@@ -12,6 +12,7 @@ import { inspect, settingOf } from '../../settings/inspect.ts';
 import { printJson } from '../../terminal/json.ts';
 import { wrap } from '../../terminal/width.ts';
 import {
+  type EngineReport,
   type EngineRule,
   type LevelReport,
   type PolicyReport,
@@ -28,9 +29,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
  */
 export async function doctorPolicyCommand(context: CliContext): Promise<number> {
   const settings = await ownSettings(context);
-  const { engines } = await HubClient.ask({ workspace: context.workspace }, 'inspect_engines', {
-    look: false,
-  });
+  const { engines } = await HubClient.ask({ workspace: context.workspace }, 'inspect_engines', {});
   const home = homeFolder(process.env);
   ownFolder(home);
   // The folder of the decoys is inside the home, like the user's secrets.
@@ -122,8 +121,11 @@ function reportLines(report: PolicyReport, context: CliContext): string[] {
           ...folded(`fail without a sandbox too: ${notMeasured.join(', ')}`, 2),
         ]),
     '',
-    `${style.bold('Rules of the agent CLIs')} ${style.dim('as Squad passes them on; not probed')}`,
-    ...engines.flatMap(({ id, rules }) => [`  ${id}`, ...rules.flatMap(rule => engineLine(rule, context))]),
+    `${style.bold('Rules of the agent CLIs')} ${style.dim("as Squad passes them on; tried by Squad's tests, not here")}`,
+    ...engines.flatMap(engine => [
+      `  ${engine.id} ${versionLine(engine, context)}`,
+      ...engine.rules.flatMap(rule => engineLine(rule, context)),
+    ]),
     '',
     ...(problems.length === 0
       ? [style.green('Nothing got through.')]
@@ -165,6 +167,15 @@ function ruleLines(
     `  ${paint(label)}${rule.padEnd(NAME_WIDTH)}${first}`,
     ...rest.map(line => `${' '.repeat(indent)}${line}`),
   ];
+}
+
+/** Says whether the installed version is the one with which the rules of the CLI were tried. */
+function versionLine({ version, tested }: EngineReport, { style }: CliContext): string {
+  if (tested === null) return style.yellow('never tried');
+  if (version === null) return style.dim(`tried with ${tested}`);
+  return version === tested
+    ? style.dim(`tried with ${tested}, which is installed`)
+    : style.yellow(`tried with ${tested}, not with the installed ${visibleLine(version)}`);
 }
 
 function engineLine({ rule, heldBy, inSandbox, note }: EngineRule, { style, out }: CliContext): string[] {

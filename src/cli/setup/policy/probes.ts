@@ -341,6 +341,20 @@ const PRIVILEGES: Probe[] = [
   ),
   probe(
     'privileges',
+    'leave-setuid-program',
+    'leave a program that runs as you, whoever starts it',
+    'f="$TREE/$MARK.setuid"; : >"$f"; chmod u+s "$f"; stat -c mode:%a "$f"; rm -f "$f"',
+    printed(/mode:4/),
+  ),
+  probe(
+    'privileges',
+    'kernel-keys',
+    "list the kernel's keys",
+    'head -n 1 /proc/keys',
+    printed(/^[0-9a-f]{8} /m),
+  ),
+  probe(
+    'privileges',
     'kernel-settings',
     'write kernel settings',
     'f=/proc/sys/vm/overcommit_memory; v=$(cat $f); echo "$v" >$f && echo written',

@@ -44,7 +44,17 @@ export interface PolicyReport {
   control: { succeeded: number; of: number; fault: string | null };
   levels: LevelReport[];
   probes: { id: string; rule: SandboxRule; tries: string; control: boolean; gotThrough: SandboxLevel[] }[];
-  engines: { id: string; name: string; rules: EngineRule[] }[];
+  engines: EngineReport[];
+}
+
+export interface EngineReport {
+  id: string;
+  name: string;
+  /** Version of the installed program. Null if there is none, or it does not say. */
+  version: string | null;
+  /** Version with which Squad's tests tried the rules that the CLI enforces. Null if none was. */
+  tested: string | null;
+  rules: EngineRule[];
 }
 
 /** `asked` is the level that the settings request. Null if none. */
@@ -73,8 +83,8 @@ export function policyReport(
         .filter(({ rules }) => rules.some(({ gotThrough }) => gotThrough.includes(id)))
         .map(({ level }) => level),
     })),
-    engines: engines.map(({ id, name, rules }) => ({
-      ...{ id, name },
+    engines: engines.map(({ id, name, version, tested, rules }) => ({
+      ...{ id, name, version, tested },
       rules: rules.map(rule => ({
         ...rule,
         inSandbox: rule.inSandbox === 'system' && !holds(probedBy(rule.rule)) ? rule.heldBy : rule.inSandbox,
