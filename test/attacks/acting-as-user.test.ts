@@ -55,7 +55,8 @@ const heardIn = (file: string) =>
 async function attack(command: (out: string) => string): Promise<string> {
   const out = join(squad.workspace, `heard-${process.hrtime.bigint()}`);
   await using _agent = await RunningAgent.start(squad, 'coder', `run ${command(out)}`);
-  return heardIn(out);
+  // In a sandbox a detached program ends with its agent, so the agent may end only after it.
+  return await heardIn(out);
 }
 
 /** The token is copied into the agent's folder, because the original is not visible in a sandbox. */
