@@ -61,7 +61,12 @@ describe.each(chosenClis())('%s', name => {
   let home: string;
 
   /** Tries to make a file with a tool, and with a command; says which it made, and who was to hold it to its permission. */
-  async function trial(tag: string, folder: string, more: { permission: string; tools?: string[] }) {
+  async function trial(
+    tag: string,
+    folder: string,
+    more: { permission: string; tools?: string[] },
+    limit = 'permission',
+  ) {
     const [written, touched] = [join(folder, `${tag}-written`), join(folder, `${tag}-touched`)];
     const steps = [
       { write: { path: written, content: 'x' } },
@@ -70,9 +75,7 @@ describe.each(chosenClis())('%s', name => {
     ];
     const { spawn_id } = await it.spawn(name, `Try. ${mock(steps, tag)}`, more);
     const { run } = await it.squad.json<{ run: { policy: PolicyRule[] } }>(['show', spawn_id]);
-    const rule = run.policy.find(({ rule }) =>
-      rule.startsWith(more.permission === 'full' ? 'tools' : 'permission'),
-    );
+    const rule = run.policy.find(({ rule }) => rule.startsWith(limit));
     return { heldBy: rule?.heldBy, made: [written, touched].filter(existsSync) };
   }
 
@@ -96,8 +99,8 @@ describe.each(chosenClis())('%s', name => {
     test('uses no tool that is not on its list, where that is said to be held', {
       tags: ['F5'],
     }, async () => {
-      const more = { permission: 'full', tools: ['Read'] };
-      const { heldBy, made } = await trial('listed', it.squad.workspace, more);
+      const more = { permission: 'edit', tools: ['Read'] };
+      const { heldBy, made } = await trial('listed', it.squad.workspace, more, 'tools');
       expect(heldBy).toBe(name === 'codex' ? 'advisory' : 'engine');
       if (heldBy === 'engine') expect(made).toEqual([]);
     });
