@@ -134,7 +134,8 @@ function toEnd(
     exitCode,
     spawnError: exitCode === null ? null : readSpawnError(folder, runId, exitCode),
     leftovers,
-    endedAt: record?.at ?? seenAt,
+    // Without a record or an exit code, a process of the tree may have outlived the wrapper until now.
+    endedAt: record?.at ?? (code === null ? Date.now() : seenAt),
   };
 }
 

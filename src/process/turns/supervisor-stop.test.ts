@@ -1,4 +1,5 @@
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { isAlive, processesOf, type TurnFixture, TurnsFixture, until } from '../testing/turn-fixture.ts';
 import { createSupervisor } from './supervisor.ts';
@@ -155,6 +156,23 @@ describe('a wrapper that is killed', () => {
     expect(end).toMatchObject({ exitCode: null, spawnError: null });
     expect(await processesOf(turn.runId)).toEqual([]);
     expect(await supervisor.find(turn, options)).toMatchObject({ state: 'gone' });
+  });
+
+  test('while its agent is being stopped has ended when the agent has', async () => {
+    const go = join(turns.runsDir, 'go');
+    const { turn, live } = await started(
+      `trap 'echo stopping' TERM; echo ready; while [ ! -e '${go}' ]; do sleep 0.05; done`,
+    );
+    live.stop(30_000);
+    await turns.said(turn, 'stopping');
+    process.kill(live.pid, 'SIGKILL');
+    const killedAt = Date.now();
+    await until(async () => !isAlive(live.pid) && Date.now() > killedAt + 200, 'the end of the wrapper');
+    const releasedAt = Date.now();
+    writeFileSync(go, '');
+    const end = await live.ended;
+    expect(end.exitCode).toBeNull();
+    expect(end.endedAt).toBeGreaterThanOrEqual(releasedAt);
   });
 
   test('by its agent, through the whole group, does not happen: it outlives a group TERM', async () => {
