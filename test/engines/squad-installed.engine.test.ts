@@ -92,7 +92,7 @@ describe.each(chosenClis().filter(name => name === 'claude'))('%s that is just s
         screen.close();
       }
       expect(settings()).toMatchObject({ numStartups: 1, mcpServers: { squad: { type: 'stdio' } } });
-      await it.squad.run(['install', 'claude-code', '--undo']);
+      expect(await it.squad.run(['install', 'claude-code', '--undo'])).toMatchObject({ code: 0 });
       expect(settings().mcpServers?.squad).toBeUndefined();
     }
   });

@@ -41,8 +41,20 @@ export async function installCommand(
   const home = homeFolder(process.env);
   const backups = join(home, 'install');
   const project = options.project ? resolve(context.workspace ?? process.cwd()) : undefined;
+  const { title, savesFromMemory } = clientNamed(client);
+  const { platform } = process;
+  /** Processes of the client. If there are any, the user is told that the file is watched. */
+  const checkRunning = (expectation: string): number[] => {
+    const running = runningClient(clientNamed(client), { home: homedir(), platform });
+    if (running.length > 0)
+      printNotes(context, [
+        `${title} is running (process ${running.join(', ')}). Checking for ${SETTLE_MS / 1000} s that ${expectation}.`,
+      ]);
+    return running;
+  };
   if (options.undo) {
-    const result = await undo(client, backups, project);
+    const isRunning = checkRunning('it does not write the entry back').length > 0;
+    const result = await undo(client, backups, project, isRunning ? SETTLE_MS : 0);
     const environment = undoEnvironment(home, backups);
     return printResult(context, { ...result, environment }, () => [
       result.message,
@@ -50,7 +62,6 @@ export async function installCommand(
     ]);
   }
   const program = squadProgram();
-  const { platform } = process;
   const planned = plan(client, {
     home: homedir(),
     env: process.env,
@@ -76,12 +87,7 @@ export async function installCommand(
     return printResult(context, { client, file, diff, changed, applied: false }, () => [
       'Nothing was written.',
     ]);
-  const { title, savesFromMemory } = clientNamed(client);
-  const running = changed ? runningClient(clientNamed(client), { home: homedir(), platform }) : [];
-  if (running.length > 0)
-    printNotes(context, [
-      `${title} is running (process ${running.join(', ')}). Checking for ${SETTLE_MS / 1000} s that it keeps the entry.`,
-    ]);
+  const running = changed ? checkRunning('it keeps the entry') : [];
   const rewrites = await apply(planned, backups, Date.now(), running.length > 0 ? SETTLE_MS : 0);
   const { PATH } = process.env;
   const lasting = { ...process.env, ...(PATH !== undefined && { PATH: lastingPath(PATH) }) };

@@ -453,6 +453,28 @@ describe('a client that writes its old copy of the file over the entry', () => {
     expect(readFileSync(file, 'utf8')).toBe('{"ui":{}}\n');
   });
 
+  test('does not get the entry back after an undo', async () => {
+    const { context, write, backups } = newUser();
+    const file = write('.gemini/settings.json', '{"ui":{}}\n');
+    await apply(plan('gemini', context), backups);
+    await openClient(file, 2);
+    await undo('gemini', backups, undefined, 3000);
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ ui: {} });
+    expect(existsSync(backups)).toBe(false);
+  });
+
+  test('is an error of the undo if it never stops, and the undo can be repeated', async () => {
+    const { context, write, backups } = newUser();
+    const file = write('.gemini/settings.json', '{"ui":{}}\n');
+    await apply(plan('gemini', context), backups);
+    await openClient(file, 1000);
+    await expect(undo('gemini', backups, undefined, 3000)).rejects.toMatchObject({
+      message: `Gemini CLI is open and keeps writing the entry to ${file}.`,
+      suggestions: ['Close the client, then run `squad install gemini --undo` again.'],
+    });
+    expect(readdirSync(backups)).toHaveLength(1);
+  });
+
   test('is an error if it never stops', async () => {
     const { context, write, backups } = newUser();
     const file = write('.gemini/settings.json', '{"ui":{}}\n');

@@ -228,7 +228,14 @@ export async function apply(
       throw error;
     }
   });
-  return settleMs === 0 ? 0 : keepEntry(plan, backup, settleMs);
+  const giveUp = () => {
+    rmSync(backup, { force: true });
+    throw notWritten(
+      client,
+      `${clientNamed(client).title} is open and keeps removing the entry from ${file}.`,
+    );
+  };
+  return settleMs === 0 ? 0 : keepChange({ ...plan, change: plan.withEntry, giveUp }, settleMs);
 }
 
 /** An open client often changes other parts of its file after the user agreed to the change of Squad's entry. */
@@ -246,22 +253,23 @@ function isSameChange(
 const MAX_REWRITES = 5;
 const LOOK_EVERY_MS = 50;
 
-/** Writes the entry again if the client writes an old copy of the file over it. */
-async function keepEntry(plan: InstallPlan, backup: string, settleMs: number): Promise<number> {
-  const { client, file, modeIfNew } = plan;
+interface KeptChange {
+  client: ClientName;
+  file: string;
+  modeIfNew: number;
+  /** Returns the text unchanged if the change is in it. */
+  change(text: string | null): string;
+  giveUp(): never;
+}
+
+/** Makes a change again if the client writes an old copy of the file over it. Returns how often. */
+async function keepChange(kept: KeptChange, settleMs: number): Promise<number> {
+  const { client, file, modeIfNew, change, giveUp } = kept;
   let rewrites = 0;
   for (let since = performance.now(); performance.now() - since < settleMs; await pause(LOOK_EVERY_MS)) {
-    if (isWritten(plan)) continue;
-    if (rewrites === MAX_REWRITES) {
-      rmSync(backup, { force: true });
-      throw notWritten(
-        client,
-        `${clientNamed(client).title} is open and keeps removing the entry from ${file}.`,
-      );
-    }
-    await whileLocked(client, file, () =>
-      writeClientFile(file, plan.withEntry(readClientFile(file)), modeIfNew),
-    );
+    if (isWritten(kept)) continue;
+    if (rewrites === MAX_REWRITES) giveUp();
+    await whileLocked(client, file, () => writeClientFile(file, change(readClientFile(file)), modeIfNew));
     rewrites++;
     since = performance.now();
   }
@@ -269,18 +277,18 @@ async function keepEntry(plan: InstallPlan, backup: string, settleMs: number): P
 }
 
 /** True also for a file that is not valid: the client is just writing it. */
-function isWritten({ file, withEntry }: InstallPlan): boolean {
+function isWritten({ file, change }: KeptChange): boolean {
   try {
     const text = readClientFile(file);
-    return withEntry(text) === text;
+    return change(text) === (text ?? '');
   } catch {
     return true;
   }
 }
 
-const notWritten = (client: ClientName, message: string) =>
+const notWritten = (client: ClientName, message: string, flag = '') =>
   new SquadError('CONFIG_INVALID', message, {
-    suggestions: [`Close the client, then run \`squad install ${shellWord(client)}\` again.`],
+    suggestions: [`Close the client, then run \`squad install ${shellWord(client)}${flag}\` again.`],
   });
 
 interface UndoResult {
@@ -289,8 +297,16 @@ interface UndoResult {
   message: string;
 }
 
-/** Undoes the last install of a client, with `project` the last one in that folder. Keeps later changes to the file. */
-export async function undo(client: ClientName, backupFolder: string, project?: string): Promise<UndoResult> {
+/**
+ * Undoes the last install of a client, with `project` the last one in that folder. Keeps later changes to the file. With
+ * `settleMs`, for a client that is open, it watches the file until the entry stayed away for that time.
+ */
+export async function undo(
+  client: ClientName,
+  backupFolder: string,
+  project?: string,
+  settleMs = 0,
+): Promise<UndoResult> {
   const last = lastBackup(backupFolder, client, project);
   if (!last) {
     const where = project === undefined ? '' : ` in ${project}`;
@@ -300,10 +316,19 @@ export async function undo(client: ClientName, backupFolder: string, project?: s
       message: `Nothing to undo: no install for ${client}${where} is recorded.`,
     };
   }
-  const result = await whileLocked(client, last.backup.file, () => restore(client, last.backup));
+  const { file, before, madeFolders } = last.backup;
+  const result = await whileLocked(client, file, () => restore(client, last.backup));
+  // An entry from before the install stays.
+  if (settleMs > 0 && fieldsOf(client, before) === null) {
+    const change = (text: string | null) => (text === null ? '' : withoutEntry(client, file, text, before));
+    const message = `${clientNamed(client).title} is open and keeps writing the entry to ${file}.`;
+    const giveUp = () => {
+      throw notWritten(client, message, ' --undo');
+    };
+    await keepChange({ client, file, modeIfNew: 0o600, change, giveUp }, settleMs);
+  }
   rmSync(last.path, { force: true });
   removeEmptyFolder(backupFolder);
-  const { file, madeFolders } = last.backup;
   if (readClientFile(file) !== null) return { ...result, file };
   const folders = madeFolders.map(folder =>
     removeEmptyFolder(folder)
