@@ -176,7 +176,7 @@ describe('the import directions hold', () => {
     expect(wrong).toEqual([]);
   });
 
-  test('what few hubs need is not loaded with the hub', () => {
+  test('modules that few hubs need are not loaded with the hub', () => {
     const atOnce = files.filter(file =>
       /^import (?!type ).*from '[^']*(octokit-client|serve-web|telemetry)\.ts'/m.test(
         readFileSync(join(src, file), 'utf8'),

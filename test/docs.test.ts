@@ -51,7 +51,7 @@ describe('the list of error codes', () => {
   });
 });
 
-describe('what people look up', () => {
+describe('pages of reference', () => {
   test('every setting is in the reference', () => {
     const reference = read('docs/reference/configuration.md');
     for (const key of Object.keys(UserFile.shape).filter(name => name !== '$schema'))

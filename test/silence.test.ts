@@ -38,11 +38,11 @@ test('an agent that waits for nothing is stalled', async () => {
   expect(await watched('sleep 61', ['stalled', 'dead'])).toBe('stalled');
 });
 
-test('one whose child computes is not', async () => {
+test('a run whose child computes is not silent', async () => {
   expect(await watched('(while :; do :; done) & wait', ['stalled', 'dead'])).toBe('working');
 });
 
-test('one that is held by a signal is dead, not stalled', async () => {
+test('a run that is held by a signal is dead, not stalled', async () => {
   const hold = (group: number) => process.kill(-group, 'SIGSTOP');
   expect(await watched('sleep 61', ['dead'], hold)).toBe('dead');
 });

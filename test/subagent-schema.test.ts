@@ -35,7 +35,7 @@ async function judge(more: object) {
   return { isTaken: isSound(content), found: found.map(({ severity, message }) => `${severity} ${message}`) };
 }
 
-test('it says which format it is of', () => {
+test('the schema says which format it is of', () => {
   expect(schema).toMatchObject({
     $id: 'urn:squad-mcp:subagent:1.0',
     $schema: expect.stringContaining('draft-07'),

@@ -37,7 +37,7 @@ describe('a key as it is pressed', () => {
   });
 });
 
-describe('what was pressed so far', () => {
+describe('keys pressed so far', () => {
   test('is a key, begins one, or is none', () => {
     expect(matchOf('g r', ['g'])).toBe('begins');
     expect(matchOf('g r', ['g', 'r'])).toBe('whole');

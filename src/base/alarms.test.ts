@@ -28,7 +28,7 @@ test('each rings once, at its time and not before, in the order of the times', a
   ]);
 });
 
-test('those it is late for ring in the order of their times', async () => {
+test('due alarms ring in the order of their times', async () => {
   let now = 0;
   const rung: string[] = [];
   await new Promise<void>(settle => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { KeyedQueue } from './keyed-queue.ts';
 
-test('what comes under one key waits for what came before, however that ended, and not for other keys', async () => {
+test('work under one key waits for earlier work under that key, even if that failed, and not for other keys', async () => {
   const queue = new KeyedQueue<string>();
   const order: string[] = [];
   let release = () => {};
@@ -22,7 +22,7 @@ test('what comes under one key waits for what came before, however that ended, a
   expect(order).toEqual(['b1', 'a1', 'a2']);
 });
 
-test('it is idle when nothing is under way, also what was begun by what was', async () => {
+test('the queue is idle when no work is running, including work that work added', async () => {
   const queue = new KeyedQueue<string>();
   let done = 0;
   void queue.run('a', async () => {

@@ -78,7 +78,7 @@ test('of several programs one takes the spare guest, the others start their own,
 test.each([
   ['and that was seen', async () => void (await expect.poll(below).toEqual([]))],
   ['and nobody has seen it yet', async () => {}],
-])('one that died meanwhile %s is replaced, and the program runs once', async (_, seen) => {
+])('a guest that died meanwhile %s is replaced, and the program runs once', async (_, seen) => {
   const called: unknown[] = [];
   const given = tool('given', async args => called.push(args));
   await using runner = await createRunner({ tools: [given] });
@@ -122,7 +122,7 @@ test.each([
   ['calls without a program', 'send({ type: "call", id: 1, tool: "given", args: {} })'],
   ['says what nobody says', 'send("{")'],
   ['ends by itself', 'process.exit(0)'],
-])('one that %s is ended and does nothing', async (_, body) => {
+])('a guest that %s is ended and does nothing', async (_, body) => {
   const called: unknown[] = [];
   const given = tool('given', async args => called.push(args));
   const sandbox = await guests.sandbox(`${body}; setInterval(() => {}, 1000)`);

@@ -85,7 +85,7 @@ const ACTIONS = [
   ...NEVER,
 ];
 
-describe('what a run may do', () => {
+describe('actions of a run', () => {
   test('with nothing granted it is to see where it stands and what the team decided', {
     tags: ['B10', 'F3'],
   }, () => {
@@ -99,12 +99,12 @@ describe('what a run may do', () => {
     ]);
   });
 
-  test('as a call of a subagent it is also to call another', () => {
+  test('a call of a subagent may also call another subagent', () => {
     const given = ACTIONS.filter(action => allowed(run({ isSubagent: true }), action));
     expect(given).toEqual([...ALWAYS, ...IN_A_SUBAGENT]);
   });
 
-  test('where its role says so it is also to write a decision down', () => {
+  test('a run may record a decision if its role says so', () => {
     expect(ACTIONS.filter(action => allowed(run({ records: true }), action))).toEqual([
       ...ALWAYS,
       'squad_decision_record',
@@ -222,7 +222,7 @@ test('nothing about an object allows what the action alone does not', () => {
         expect(allowed(subject, action, object) && !allowed(subject, action)).toBe(false);
 });
 
-describe('what a run may use of other servers', () => {
+describe('tools of other servers that a run may use', () => {
   const all = { only: [], except: new Set<string>() };
   const none = { only: [new Set<string>()], except: new Set<string>() };
   const servers = [

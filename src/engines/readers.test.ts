@@ -7,7 +7,7 @@ import type { EngineEvent } from '../core/ports/engine.ts';
 import { cliProfile, cliProfiles, readerOf } from './cli-profiles.ts';
 import { endIn, linesOf, RECORDED, ROOT, readLines } from './testing/recorded.ts';
 
-describe.each(RECORDED)('what %s wrote', cli => {
+describe.each(RECORDED)('output of %s', cli => {
   test('killed at any line, it is never done', async () => {
     const lines = linesOf(cli, 'tool');
     for (let kept = 0; kept < lines.length - 1; kept++) {

@@ -58,7 +58,7 @@ test('addresses in a configuration of Codex count too', { tags: ['I2'] }, () => 
   expect(hosts('codex', { HOME: home })).toContain('own.example');
 });
 
-test('what is not an address of a host is left out', () => {
+test('a value that is not the address of a host is left out', () => {
   expect(
     hostsIn([
       '',

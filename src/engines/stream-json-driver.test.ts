@@ -29,7 +29,7 @@ test('the prompt is one line, whatever is in it', () => {
   expect(JSON.parse(first)).toMatchObject({ type: 'user', message: { role: 'user', content: prompt } });
 });
 
-test('it is idle once it has taken its prompt and reported a result, and works again after that', () => {
+test('the agent is idle once it has taken its prompt and reported a result, and running again after the next prompt', () => {
   const { driver, first } = begun();
   const states = [INIT, taken(first), RESULT, INIT, RESULT].map(line => {
     driver.read(line);

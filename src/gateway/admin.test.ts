@@ -133,7 +133,7 @@ test('a server that cannot be used as it is configured is unusable once somebody
   expect(await healths()).toMatchObject({ unset: ['up', null] });
 });
 
-test('what an old value of a variable made is not shown any more when nobody uses it', async () => {
+test('a server made with an old value of a variable is not shown once nobody uses it', async () => {
   const files = new MemoryServer();
   let token = 'the first token';
   await using fixture = new GatewayFixture({
@@ -150,7 +150,7 @@ test('what an old value of a variable made is not shown any more when nobody use
   expect(await fixture.gateway.status(null)).toMatchObject([{ server: 'files', runs: 1 }]);
 });
 
-test('what is pinned of each server is known by name, also what is pending', async () => {
+test('pinned tools of each server are known by name, also pending ones', async () => {
   const files = new MemoryServer();
   await using fixture = new GatewayFixture({
     connect: connectTo({ files }),

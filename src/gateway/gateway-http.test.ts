@@ -77,7 +77,7 @@ test('a session the server has forgotten is lost, and the next one is there in a
   expect(await status()).toMatchObject({ health: 'up', restarts: 1 });
 });
 
-test('one that does not let us in says so, and is not asked again by itself', async () => {
+test('a server that refuses the login says so, and is not asked again by itself', async () => {
   const server = await closedAfter(await serve((_request, response) => void response.writeHead(401).end()));
   const { fixture, status, view } = setUp('http', server.url);
   expect(await view.tools()).toEqual([]);
@@ -94,7 +94,7 @@ test('one that does not let us in says so, and is not asked again by itself', as
   expect(fixture.notes).toEqual([expect.stringMatching(/far was not available: .*HTTP 401/)]);
 });
 
-test('one that has too much to do is left alone for as long as it says', async () => {
+test('a server that is overloaded is left alone for as long as it says', async () => {
   const server = await closedAfter(
     await serve((_request, response) => void response.writeHead(429, { 'retry-after': '20' }).end()),
   );

@@ -167,7 +167,7 @@ test('a program that is not there is said once and not tried for ever; the other
   });
 });
 
-test('what a process wrote before it ended is in its fault, but never a secret', async () => {
+test('output of a process before its end is in its fault, but never a secret', async () => {
   const { fixture, statusOf } = setUp({}, 'sesame-open-4711');
   await using _ = fixture;
   const view = fixture.view(fixture.run());

@@ -56,7 +56,9 @@ test('a hundred runs with ten servers make ten connections', { tags: ['B6', 'R10
   expect(fixture.variableReads).toBe(100);
 });
 
-test('what a role has not is answered like what nobody has, and written down', { tags: ['B3'] }, async () => {
+test('a tool that the role does not have is answered like one that does not exist, and is in the audit log', {
+  tags: ['B3'],
+}, async () => {
   const [files, mail] = [new MemoryServer(), new MemoryServer()];
   files.tools = ['read', 'write'].map(name => ({ name, inputSchema: { type: 'object' } }));
   await using fixture = new GatewayFixture({

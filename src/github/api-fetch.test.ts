@@ -21,7 +21,7 @@ async function listening(server: Server): Promise<string> {
 
 const answering: RequestListener = (request, response) => response.end(`${request.method} ${request.url}`);
 
-test('what is asked goes by the proxy of the environment', async () => {
+test('requests use the proxy of the environment', async () => {
   const proxy = await listening(createServer(answering));
   const answer = await apiFetch({ http_proxy: `http://${proxy}` })('http://github.invalid/api/v3/repos', {});
   expect(await answer.text()).toBe('GET http://github.invalid/api/v3/repos');

@@ -157,7 +157,7 @@ describe('a refusal of GitHub is passed on', () => {
     await expect(open()).rejects.toMatchObject({ code: 'GITHUB_UNREACHABLE' });
   });
 
-  test('nobody there', async () => {
+  test('unknown repository', async () => {
     repository = { ...repository, apiUrl: 'http://127.0.0.1:1/api/v3' };
     await expect(open()).rejects.toMatchObject({
       code: 'GITHUB_UNREACHABLE',

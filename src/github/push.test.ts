@@ -274,7 +274,7 @@ test('a shallow clone can be pushed from', async () => {
   expect(fixture.host.ahead(fixture.worktree.branch, 'main')).toBe(2);
 });
 
-test('what the host has for a branch can be asked', async () => {
+test('the host reports the commit of a branch', async () => {
   const gitHost = fixture.gitHost();
   const access = fixture.access();
   const repository = await gitHost.repository(fixture.local.root, access);

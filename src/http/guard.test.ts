@@ -362,7 +362,7 @@ describe('a request that is not meant for us is refused before its body comes, w
     expect(status).toBe(403);
   });
 
-  test('who asks whether to send a body is not told to go on', {
+  test('a client that asks whether to send a body is not told to continue', {
     tags: ['dns-rebinding-and-foreign-origins'],
   }, async () => {
     const { text } = await ask(POST, 'Host: evil.example', BEARER, ...BODY, 'Expect: 100-continue');
@@ -408,7 +408,7 @@ describe.each([
 });
 
 describe('a token elsewhere is none', () => {
-  test('one in the address', async () => {
+  test('a token in the address', async () => {
     const line = `POST /mcp?token=${TOKEN}&access_token=${TOKEN}&authorization=Bearer%20${TOKEN} HTTP/1.1`;
     expect((await ask(line, OWN, ...BODY)).status).toBe(401);
   });

@@ -57,7 +57,7 @@ test('a program that has only said its last word is still found', () => {
   expect(peerIn(line(...own, { state: '06' }), PEER, HUB)).toBeNull();
 });
 
-test('what makes no sense names nobody', () => {
+test('malformed content names no peer', () => {
   for (const table of ['', HEAD, 'x\n\n  \n', '1: 0100007F:9C40'])
     expect(peerIn(table, PEER, HUB)).toBeNull();
   expect(peerIn(line('0100007F:9C40', '0100007F:0BB9'), { address: '', port: 0 }, HUB)).toBeNull();

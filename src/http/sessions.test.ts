@@ -28,7 +28,7 @@ test('another hub knows nothing of it', { tags: ['S2'] }, () => {
   expect(next.proof(token.split('.')[0]!, 'nonce', HOST)).toBeNull();
 });
 
-test('it ends when it is not used for an hour', { tags: ['S2'] }, () => {
+test('a session ends when it is not used for an hour', { tags: ['S2'] }, () => {
   const { token } = sessions.open(HOST);
   vi.advanceTimersByTime(SESSION_IDLE_MS - 1);
   expect(sessions.admit(token, HOST)).not.toBeNull();

@@ -63,7 +63,7 @@ function ports(
 const parentOf = async (given: Handshake, from: CallerPorts) =>
   (await callerOfHandshake(given, from)).parent?.id ?? null;
 
-describe('who says handshake', () => {
+describe('identity in the handshake', () => {
   test('is the user where nothing speaks for a run, with their own folder and environment', async () => {
     expect(await callerOfHandshake(handshake(), ports(null))).toEqual({
       client: null,
@@ -86,7 +86,7 @@ describe('who says handshake', () => {
       env: { FROM: 'run', MCP_TOOL_TIMEOUT: '50' },
       parent: {
         ...{ id: live[0]!.id, squadId: live[0]!.squadId, depth: 1, type: 'review', reviewOf: live[1]!.id },
-        ...{ spawn: false, records: true, permission: 'edit', isProven: true, lineageId },
+        ...{ spawn: false, records: true, permission: 'edit', isProven: true, lineageId, parentId: null },
       },
     });
   });
@@ -184,7 +184,7 @@ test('an agent over HTTP works where its run does', async () => {
   });
 });
 
-test('what a coder starts is a part of its task, and so is what came of that; what others start is not', async () => {
+test('a run that a coder starts, and its descendants, are part of its task; runs of others are not', async () => {
   const task = async (run: Run, ...above: Run[]) =>
     (await callerOfRun(run, ports(null, [run, ...above]))).parent?.lineageId;
   const lead = run('lead', { lineageId: 'run_0lead00000' as RunId });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { describeFreeable } from './freeable.ts';
 
-test('what can be freed is named with its size, and only what is there', () => {
+test('files that can be freed are named with their size, and only existing ones', () => {
   const home = mkdtempSync(join(tmpdir(), 'squad-freeable-'));
   try {
     mkdirSync(join(home, 'runs', 'run_1', 'turn-1'), { recursive: true });

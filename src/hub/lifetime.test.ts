@@ -47,7 +47,7 @@ test('a client, a run or a call keeps it; the linger begins anew when the last o
   expect(ends).toEqual(['idle']);
 });
 
-test('it stays when whoever it would make way for has gone', () => {
+test('the hub stays when the client it would make way for has gone', () => {
   state.calls = 1;
   lifetime.makeWay();
   lifetime.stay();
@@ -57,7 +57,7 @@ test('it stays when whoever it would make way for has gone', () => {
   expect(ends).toEqual([]);
 });
 
-test('it makes way as soon as no call is in flight, whatever clients and runs there are', () => {
+test('the hub makes way as soon as no call is in flight, whatever clients and runs there are', () => {
   lifetime.onClients(3);
   state.runs = 2;
   state.calls = 1;
@@ -70,7 +70,7 @@ test('it makes way as soon as no call is in flight, whatever clients and runs th
   expect(ends).toEqual(['a newer version takes over']);
 });
 
-test('it does not make way between two calls of one chunk', () => {
+test('the hub does not make way between two calls of one chunk', () => {
   state.calls = 1;
   lifetime.makeWay();
   state.calls = 0;

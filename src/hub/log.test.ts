@@ -7,7 +7,7 @@ import { Log } from './log.ts';
 const root = mkdtempSync(join(tmpdir(), 'squad-log-'));
 afterAll(() => rmSync(root, { recursive: true }));
 
-test('one line each, with time and level, for its owner only', () => {
+test('each entry is one line with time and level, and the file is for its owner only', () => {
   const file = join(root, 'plain');
   const log = new Log(file, undefined);
   log.write('debug', 'too much');
@@ -20,7 +20,7 @@ test('one line each, with time and level, for its owner only', () => {
   expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
-test('what a message quotes makes no line that looks like one of the log', {
+test('a quoted text makes no line that looks like an entry of the log', {
   tags: ['forging-of-logs-and-of-the-audit'],
 }, () => {
   const file = join(root, 'forged');
@@ -39,7 +39,7 @@ test('MCP_LOG_LEVEL chooses what is worth a line', () => {
   expect(readFileSync(file, 'utf8')).toMatch(/debug {3}shown\n$/);
 });
 
-test('it never grows without end: one older generation is kept', () => {
+test('the log is limited: one older generation is kept', () => {
   const file = join(root, 'large');
   writeFileSync(file, 'x'.repeat(5 * 1024 * 1024 + 1));
   const log = new Log(file, 'info');

@@ -12,7 +12,7 @@ test('a token is 256 bits, another each time, and known by its hash alone', () =
   }
 });
 
-test('it belongs to the run that has its hash, and to none without one', () => {
+test('a token belongs to the run that has its hash, and to none without one', () => {
   const [one, other] = [mintToken(), mintToken()];
   const runs = [
     { id: 'queued', tokenHash: null },

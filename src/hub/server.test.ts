@@ -107,7 +107,7 @@ test('the socket is for its owner only, and takes the place of one a dead hub le
   socket.destroy();
 });
 
-test('what follows the handshake is given to the view, even if it came in the same breath', async () => {
+test('bytes that follow the handshake reach the view, even if they came in the same chunk', async () => {
   const { lines, socket } = client(`${handshake({ workspace: '/w' })}\nfirst\nsec`);
   await until(() => taken.length === 1);
   socket.write('ond\n');

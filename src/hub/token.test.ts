@@ -11,7 +11,7 @@ afterAll(() => rmSync(root, { recursive: true }));
 
 const mode = () => statSync(file).mode & 0o777;
 
-test('it is made once, 256 bits, for its owner only, and is the same ever after', () => {
+test('the token is made once, with 256 bits, for its owner only, and never changes', () => {
   const token = ownToken(file);
   expect(Buffer.from(token, 'base64url')).toHaveLength(32);
   expect(mode()).toBe(0o600);
@@ -26,7 +26,7 @@ test('a file that others could read is closed', () => {
   expect(mode()).toBe(0o600);
 });
 
-test.each(['', 'short', 'with spaces '.repeat(10)])('what is no token (%j) is replaced', text => {
+test.each(['', 'short', 'with spaces '.repeat(10)])('an invalid token (%j) is replaced', text => {
   writeFileSync(file, text, { mode: 0o644 });
   expect(ownToken(file)).toMatch(/^[\w-]{43}$/);
   expect(mode()).toBe(0o600);

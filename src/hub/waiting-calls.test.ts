@@ -18,14 +18,14 @@ test('a stop ends the waiting, and is over when those that waited have their ans
   expect(calls.count).toBe(0);
 });
 
-test('one that has no use for such an answer is not waited for', async () => {
+test('a call that has no use for such an answer is not waited for', async () => {
   const calls = new WaitingCalls();
   void calls.while(() => new Promise(() => {}));
   await calls.end();
   expect(calls.count).toBe(1);
 });
 
-test('who asks again before the hub is gone is not told the same again', async () => {
+test('a client that asks again before the hub is gone gets no second answer', async () => {
   const calls = new WaitingCalls();
   await calls.end();
   await calls.while(async stopping => expect(stopping.aborted).toBe(false));

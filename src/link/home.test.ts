@@ -73,7 +73,7 @@ test.each([
   expect(isOwnFolder(join(root, name))).toBe(false);
 });
 
-test('what somebody else owns is not trusted, and what is not there neither', {
+test('a folder that is missing or belongs to another user is not trusted', {
   tags: ['symlinks-and-races'],
 }, () => {
   expect(isOwnFolder('/proc/1')).toBe(process.getuid?.() === 0);

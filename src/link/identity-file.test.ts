@@ -15,12 +15,12 @@ function file(name: string, content: string, mode = 0o600): string {
   return path;
 }
 
-test('it names the token and the home', () => {
+test('the file names the token and the home', () => {
   const path = file('good', JSON.stringify({ token: 't', home: '/home' }));
   expect(readIdentity(path)).toEqual({ token: 't', home: '/home' });
 });
 
-test('what is not there, not a file, not private or not an identity is refused in words that hold none of it', () => {
+test('a file that is missing, not regular, not private or not an identity is refused by a message without its content', () => {
   execFileSync('mkfifo', [join(folder, 'pipe')]);
   const wrong: [string, RegExp][] = [
     [join(folder, 'missing'), /cannot be read: ENOENT/],

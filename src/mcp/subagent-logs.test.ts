@@ -10,7 +10,7 @@ const logs = (role: TraceRole, ...content: TracePart[]) => {
   return subagentLogs(runId, { kind: 'message', message });
 };
 
-test('what a model thinks is for those who look closely, what it does for everybody', () => {
+test('thoughts of a model are debug messages, its actions are notices', () => {
   const input = { a: 1 };
   expect(
     logs(

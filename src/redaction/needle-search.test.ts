@@ -6,7 +6,7 @@ import { MIN_SECRET_LENGTH, searchFor } from './secret-forms.ts';
 const letters = (minLength: number, maxLength: number) =>
   fc.string({ minLength, maxLength, unit: fc.constantFrom('a', 'é') });
 
-test('it finds what looking for each one alone would find', () => {
+test('matches are those that separate searches would find', () => {
   const seen = { found: 0, not: 0 };
   checkProperty(
     fc.property(
@@ -23,7 +23,7 @@ test('it finds what looking for each one alone would find', () => {
   expect(Math.min(seen.found, seen.not)).toBeGreaterThan(0);
 });
 
-test('it finds a needle at any place, also at the very beginning and end', () => {
+test('a needle is found at any place, also at the very beginning and end', () => {
   for (let before = 0; before < 9; before++)
     for (let after = 0; after < 9; after++) {
       const text = `${'x'.repeat(before)}needle${'y'.repeat(after)}`;

@@ -25,7 +25,7 @@ const FORMS: [string, string][] = [
 ];
 
 describe('a secret', () => {
-  test.each(FORMS)('as %s is taken out, and what is around stays', (_, form) => {
+  test.each(FORMS)('as %s is removed, and the text around it stays', (_, form) => {
     expect(text(`before ${form} after`)).toMatch(/^before \[secret TOKEN\]={0,2} after$/);
     expect(hits(`before ${form} after`)).toBe(true);
     expect(text(`${form}\n${form}`)).not.toContain(form);

@@ -50,7 +50,7 @@ test('a client that does not read holds back the hub until it does, however much
   expect(warnings).toEqual([]);
 });
 
-test('one that has not read what there was when it was let go is not waited for', async () => {
+test('a client that has not read everything when it is released is not waited for', async () => {
   sayAll();
   client.letGo();
   client.write(LINE);
@@ -62,7 +62,7 @@ test('one that has not read what there was when it was let go is not waited for'
 test.each([
   { who: 'had read everything when it was let go', isLate: false },
   { who: 'reads on after that', isLate: true },
-])('one that $who is waited for', async ({ isLate }) => {
+])('a client that $who is waited for', async ({ isLate }) => {
   if (isLate) sayAll();
   client.letGo();
   if (isLate) await readAll();

@@ -90,7 +90,7 @@ test('a hub that closes without a handshake took nothing: the next hub gets ever
   expect(client.answers()).toEqual([]);
 });
 
-test('what a hub had not taken when it parted is given to the next one', async () => {
+test('input that a hub had not taken when it stopped is given to the next hub', async () => {
   const first = await hubAt(home);
   client = connect();
   client.say(CALL);
@@ -266,7 +266,7 @@ test('a hub that does not answer the handshake is not waited for without end: th
   ]);
 });
 
-describe('one that waits for no silent client', () => {
+describe('a relay with silent clients', () => {
   test('answers whatever the client asks with the reason, and ends with the client', async () => {
     await hubAt(home, { answers: 'a refusal' });
     client = connect(undefined, undefined, { silentMs: 600_000 });
@@ -309,7 +309,7 @@ describe('one that waits for no silent client', () => {
   });
 });
 
-test('one that is to stop waits until the hub closes, and says nothing more of the client', async () => {
+test('a relay that is to stop waits until the hub closes, and forwards nothing more', async () => {
   const stop = new AbortController();
   const hub = await hubAt(home, { staysOpen: true });
   client = connect(undefined, undefined, { stop: stop.signal, lastRepliesMs: 600_000 });
@@ -330,7 +330,7 @@ test('one that is to stop waits until the hub closes, and says nothing more of t
   expect(hub.asked).toMatchObject([CALL]);
 });
 
-test('what to do about a lost call is said as whoever starts the relay has it', async () => {
+test('the advice about a lost call is the one that the relay was started with', async () => {
   const first = await hubAt(home);
   client = connect(undefined, undefined, { afterLoss: 'Call it again.' });
   client.say(CALL);
@@ -340,7 +340,7 @@ test('what to do about a lost call is said as whoever starts the relay has it', 
   expect(client.answers()).toMatchObject([{ id: 1, error: { data: { suggestions: ['Call it again.'] } } }]);
 });
 
-describe('one whose calls end with it', () => {
+describe('a relay whose calls end with it', () => {
   const TAKEN_BACK = { method: 'notifications/cancelled', params: { requestId: 1 } };
 
   /** The client has said its last word, and the hub is still there. */

@@ -80,7 +80,7 @@ test.each(['ask_user', 'ask_person'])(
   },
 );
 
-test('what the client gave up is neither answered nor asked again', () => {
+test('a cancelled call is neither answered nor repeated', () => {
   const traffic = after(CALL, LIST, { method: 'notifications/cancelled', params: { requestId: 2 } });
   traffic.hubLost();
   expect(traffic.answerLost()).toEqual([]);
@@ -137,7 +137,7 @@ test.each([
     'a number in a line that is not UTF-8',
     Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping\xff"}\n', 'latin1'),
   ],
-])('nobody waits for the answer to an id that is none: %s', (_what, text) => {
+])('no client waits for the answer to an invalid id: %s', (_what, text) => {
   const traffic = new Traffic();
   traffic.fromClient(text);
   expect(traffic.open).toBe(0);

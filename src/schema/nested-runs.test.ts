@@ -51,7 +51,7 @@ test('of several calls at once it is the one whose tool is the subagent', () => 
   expect(placed(messages, [nested('r1', 15), nested('r2', 16)])).toEqual({ 'm10 b': ['r1', 'r2'] });
 });
 
-test('where the call is ambiguous, no call is named', () => {
+test('an ambiguous call is not named', () => {
   const two = [said(10, call('a', 'x__summarize'), call('b', 'y__summarize'))];
   expect(placed(two, [nested('r1', 15)])).toEqual({});
   const others = [said(10, call('a', 'files__read'), call('b', 'files__list'))];

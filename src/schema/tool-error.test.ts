@@ -21,7 +21,7 @@ test('an error of any other tool names the tool, and the run that called it', { 
   });
 });
 
-test('what is not known is left out', () => {
+test('unknown fields are left out', () => {
   expect(flatError(new SquadError('INTERNAL', 'A bug').toShape(), 'send_feedback', undefined)).toEqual({
     ...{ error: 'INTERNAL', code: 'INTERNAL', message: 'A bug', tool_name: 'send_feedback' },
   });

@@ -39,7 +39,7 @@ test.each<[object, string]>([
   expect(issues.map(({ message }) => message)).toEqual([expected]);
 });
 
-test('what is missing is said to be', () => {
+test('a missing value is reported as missing', () => {
   const { issues } = z
     .object({ prompt: z.string(), kind: z.enum(['a', 'b']), either: z.union([z.string(), z.number()]) })
     .safeParse({}, { error: describeZodIssue }).error!;

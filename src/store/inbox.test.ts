@@ -23,7 +23,7 @@ const item = ({ id: runId, squadId }: Run, more: Partial<InboxItem> = {}): Inbox
   ...more,
 });
 
-test('what was asked comes back whole, also after reopening, and is replaced whole', async () => {
+test('a question comes back whole, also after reopening, and is replaced whole', async () => {
   const file = await tempDatabase();
   const writing = await openStore({ database: file, version: '1.2.3' });
   const asked = item(runs[0], {

@@ -53,7 +53,7 @@ test('messages come back whole, in the order they were said, whatever the order 
   expect(await store.countMessages(run.id)).toBe(4);
 });
 
-test('what is saved again stays as it was', async () => {
+test('a message that is saved again does not change', async () => {
   const { store, runs } = await storeWithRuns(1);
   const run = runs[0]!;
   await store.saveMessages([said(run, 0)]);

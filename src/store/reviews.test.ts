@@ -17,7 +17,7 @@ function pair(workspace = '/project') {
   return { squads: [squad, other], runs: [coder, reviewer], coder, reviewer };
 }
 
-describe('what is written comes back', () => {
+describe('a review comes back as it was written', () => {
   test('reviews, intents and limits, also after reopening', async () => {
     const file = await tempDatabase();
     const { squads, runs, coder, reviewer } = pair();

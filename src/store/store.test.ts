@@ -8,7 +8,7 @@ import { databaseName, openStore } from './open.ts';
 
 const runIds = (runs: { id: RunId }[]) => runs.map(run => run.id);
 
-describe('what is written comes back', () => {
+describe('a run comes back as it was written', () => {
   test('every kind of row, also after reopening', { tags: ['D8'] }, async () => {
     const file = await tempDatabase();
     const squad = aSquad();

@@ -135,7 +135,7 @@ describe('listeners', () => {
     expect(heard).toHaveLength(3);
   });
 
-  test('one that throws harms neither the others nor the change, and is not silent', async () => {
+  test('a listener that throws harms neither the others nor the change, and is logged', async () => {
     const store = await openForTest(await tempDatabase());
     const heard: number[] = [];
     const warned = once(process, 'warning');

@@ -297,7 +297,7 @@ describe('a watched output', () => {
     expect(one.ofType('grew').filter(({ turn }) => turn === 1)).toHaveLength(1);
   });
 
-  test('one too many ends the connection; the same one again does not', async () => {
+  test('more than the limit ends the connection; the same output again does not', async () => {
     await using fixture = await WebFixture.start();
     const client = await fixture.openClient();
     await client.receives('hello');
@@ -320,7 +320,7 @@ test.each([
   ['a turn that is none', '{"type":"watch","runId":"run_0123456789","turn":0,"stream":"stdout"}'],
   ['a field too many', '{"type":"watch","runId":"run_0123456789","turn":1,"stream":"stdout","x":1}'],
   ['bytes', Buffer.from([0, 1, 2])],
-])('who says what no page says is cut off: %s', async (_what, words) => {
+])('a client that sends what no page sends is disconnected: %s', async (_what, words) => {
   await using fixture = await WebFixture.start();
   const client = await fixture.openClient();
   await client.receives('hello');
@@ -419,7 +419,7 @@ describe('a ticket', () => {
     expect((await fixture.post('/api/ticket', body)).status).toBe(status);
   });
 
-  test('that is not good is refused in words, like everything else that is', async () => {
+  test('that is not valid is refused with a message, like every other refusal', async () => {
     await using fixture = await WebFixture.start();
     const good = await fixture.ticket();
     for (const [ticket, key, status, code] of [

@@ -35,7 +35,7 @@ test('a key is exchanged for a session, once', { tags: ['S2'] }, async () => {
   expect([again.status, JSON.parse(again.text)]).toMatchObject([401, { error: { code: 'TICKET_WRONG' } }]);
 });
 
-test('what the browser holds at a host before the first session there is evicted, and never later', {
+test('entries of the browser for a host from before its first session are evicted, and never later', {
   tags: ['S2'],
 }, async () => {
   await using fixture = await WebFixture.start();

@@ -30,7 +30,7 @@ test('every route is described once', () => {
   );
 });
 
-test('what is in a path is a parameter of the path and not a field of the body', () => {
+test('a part of the path is a parameter of the path and not a field of the body', () => {
   for (const { path, operation } of described) {
     const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
     const declared = (operation.parameters ?? []).filter(each => each.in === 'path').map(({ name }) => name);

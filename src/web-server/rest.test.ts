@@ -70,7 +70,7 @@ test('a query, a path and a body become the input of an operation', async () => 
   });
 });
 
-test('how long to wait is said in a header; nobody waits unless they say so', async () => {
+test('a header says how long to wait; the default is not to wait', async () => {
   await web.fetch('/api/runs');
   expect(lastCall!.waitMs).toBe(0);
   await web.fetch('/api/runs', { headers: { prefer: 'respond-async, wait=7' } });
@@ -79,7 +79,7 @@ test('how long to wait is said in a header; nobody waits unless they say so', as
   expect(lastCall!.waitMs).toBe(3_600_000);
 });
 
-test('who goes away waits no longer', async () => {
+test('a request ends with its client', async () => {
   const gone = new AbortController();
   lastCall = null;
   const asked = web.post('/api/wait', {}, { signal: gone.signal });
@@ -163,7 +163,7 @@ test('a body may come in pieces, without its size, or not at all', async () => {
   }
 });
 
-test('one that breaks off is nobody’s bug', async () => {
+test('a broken connection is not a bug', async () => {
   const before = web.errors.length;
   const { socket } = say('POST /api/runs/r/reply', JSON_TYPE, 'Content-Length: 100');
   socket.end('{"text":');
@@ -254,7 +254,7 @@ test('words become what the operation expects, and stay words where it expects t
   });
 });
 
-test('what may be many is a list, also when it is one', () => {
+test('a repeated field is a list, also with one value', () => {
   expect(read('ids=a&turns=1&turns=2&status=running')).toEqual({
     ids: ['a'],
     turns: [1, 2],
@@ -271,7 +271,7 @@ test.each([
   'limit=1&limit=2',
   'all=yes',
   'all=1',
-])('what does not fit is left for the operation to refuse: %s', query => {
+])('an invalid value is left for the operation to refuse: %s', query => {
   expect(input.safeParse({ run: 'r', ...read(query) }).success).toBe(false);
 });
 

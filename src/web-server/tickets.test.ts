@@ -17,7 +17,7 @@ test('a ticket is good once', () => {
   expect(tickets.redeem(ticket, 'live')).toBeNull();
 });
 
-test('it is good until its time is up, and not at that moment', () => {
+test('a ticket is valid until its time is up, and not at that moment', () => {
   const { tickets, clock } = at(0);
   const [early, late] = [
     tickets.issue({ purpose: 'live', session: null }),
@@ -47,7 +47,7 @@ test('of those nobody comes with only so many are kept, the newest', () => {
   expect(good.slice(-1_000).every(Boolean)).toBe(true);
 });
 
-test('it can be looked at without being used up', () => {
+test('a ticket can be checked without being used up', () => {
   const { tickets } = at(0);
   const { ticket } = tickets.issue({ purpose: 'open', host: 'h' });
   expect(tickets.find(ticket, 'open')).toEqual({ purpose: 'open', host: 'h' });
@@ -56,7 +56,7 @@ test('it can be looked at without being used up', () => {
   expect(tickets.find(ticket, 'open')).toBeNull();
 });
 
-test('those nobody came with are forgotten when their time is up, though nobody asks for another', () => {
+test('unused tickets are forgotten when their time is up, though nobody asks for another', () => {
   vi.useFakeTimers();
   const { tickets } = at(0);
   tickets.issue({ purpose: 'open', host: 'h' });

@@ -149,7 +149,7 @@ describe('with the hub within reach', () => {
     expect(existsSync(other)).toBe(false);
   });
 
-  test('nor does a hub have the environment of an agent whose command ends before the hub looks', {
+  test('a hub does not get the environment of an agent whose command ends before the hub checks', {
     tags: ['acting-as-the-user'],
   }, async () => {
     const before = await squad.json<{ database: string; pid: number }>(['hub', 'start']);

@@ -223,7 +223,7 @@ describe.each(Object.keys(MAY))('the role %s', role => {
   );
 });
 
-test('that was twelve roles with more than two hundred tools each', () => {
+test('twelve roles were tried with more than two hundred tools each', () => {
   expect(TOOLS.length).toBeGreaterThanOrEqual(200);
   expect(cells).toBe(12 * TOOLS.length);
   figure('R4', {
@@ -233,7 +233,7 @@ test('that was twelve roles with more than two hundred tools each', () => {
   });
 });
 
-test('what is denied is written down for each, with the role that asked', {
+test('each refusal is in the audit log, with the role that asked', {
   tags: ['confused-deputy'],
 }, async () => {
   for (const agent of agents) {

@@ -131,7 +131,7 @@ describe('an agent', () => {
   });
 });
 
-describe('who starts agents', () => {
+describe('attempts to start agents', () => {
   const STATEFUL = { STATE_MODE: 'stateful' };
   test.each([
     ['roleId', 'off', ['ROLE_UNKNOWN'], {}],

@@ -98,7 +98,7 @@ test('no definition reaches an agent with anything in it that cannot be seen', {
   expect(tools.filter(tool => '_meta' in tool || !/^[A-Za-z0-9_-]{1,51}$/.test(tool.name))).toEqual([]);
 });
 
-test('one whose name cannot be seen for what it is reaches nobody, under no name', {
+test('a tool whose name is not what it seems to be reaches nobody, under no name', {
   tags: ['tool-poisoning'],
 }, async () => {
   const hidden = POISONS.filter(({ name }) => HIDDEN.test(name));

@@ -150,7 +150,7 @@ describe('an answer that has to keep to a schema', () => {
   });
 });
 
-test('nobody ever asks for a schema that is elsewhere', {
+test('no schema elsewhere is ever requested', {
   tags: ['schema-bombs-and-patterns-that-never-end'],
 }, async () => {
   expect((await agent.theirs()).length).toBeGreaterThan(60);

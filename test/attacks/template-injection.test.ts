@@ -76,7 +76,7 @@ test('a value of a megabyte is put in whole', { tags: ['template-injection'] }, 
   expect(substitute(`[${variable('A')}]`, () => value)).toBe(`[${value}]`);
 });
 
-test('what has no variable in it stays as it is, however often it is looked at', {
+test('a text without variables stays as it is, however often it is rendered', {
   tags: ['template-injection'],
 }, () => {
   const find = (name: string) => `value of ${name.toLowerCase()}`;

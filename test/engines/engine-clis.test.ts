@@ -69,7 +69,7 @@ test('two at once both end with the CLI there and nothing left over', async () =
   expect(readdirSync(cache())).toEqual([`gemini-${cliAt('gemini').version}`]);
 });
 
-test('what cannot be installed is named, with what npm said', async () => {
+test('a CLI that cannot be installed is named, with the message of npm', async () => {
   npm('echo "registry says no" >&2; exit 7');
   const { code, said } = await install('gemini');
   expect(code).toBe(1);

@@ -12,7 +12,7 @@ test.each(['192.0.2.1', '203.0.113.1', '2001:db8::1'])('nothing reaches %s', asy
   expect(await outcome(host, 443)).toMatch(/^(ENETUNREACH|EADDRNOTAVAIL|EHOSTUNREACH)$/);
 });
 
-test('what listens on loopback is reached', async () => {
+test('servers on loopback are reached', async () => {
   await using server = await startModelServer();
   const { hostname, port } = new URL(server.url);
   expect(await outcome(hostname, Number(port))).toBe('connected');

@@ -5,7 +5,7 @@ import { scrubber } from './scrub.ts';
 const scrub = () =>
   scrubber({ home: '/cache/home-x1', url: 'http://127.0.0.1:34567', root: '/somewhere/squad' });
 
-test('what belongs to the machine goes', () => {
+test('variables of the machine are removed', () => {
   const text = `/cache/home-x1/work ${process.execPath} /somewhere/squad/test http://127.0.0.1:34567/v1 ${hostname()}`;
   expect(scrub()(text)).toBe('/home/agent/work /usr/bin/node /repo/test http://127.0.0.1:4567/v1 machine');
 });

@@ -188,7 +188,7 @@ const VERSION = '1.2.3';
 const KEY = { workspace: '/repo', server: 'files', source: 'a' };
 const SETTING = 'limits.depth';
 
-test('what the database cannot take is not in force, wherever its write is cut off', {
+test('a change that the database cannot take is not in force, wherever its write is cut off', {
   tags: ['R22'],
 }, async () => {
   const base = tempFile();

@@ -123,7 +123,7 @@ test('a hub that is asked to end lets its agents go on, and the next one watches
   ]);
 });
 
-test('what was queued starts after the restart, in its old order and within the limit', {
+test('queued runs start after the restart, in their old order and within the limit', {
   tags: ['F2'],
 }, async () => {
   const home = await openHome();

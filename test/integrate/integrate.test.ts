@@ -22,7 +22,9 @@ const merged = async () =>
     ...body,
   }));
 
-test('what was shown is merged, one commit for each run, and told as events', { tags: ['F6'] }, async () => {
+test('the shown branches are merged, one commit for each run, and reported as events', {
+  tags: ['F6'],
+}, async () => {
   const [x, y] = [await fixture.run({ 'x file.txt': 'x\n' }), await fixture.run({ 'y.txt': 'y\n' })];
   const before = fixture.tip();
   const plan = await fixture.plan(integrator);
@@ -125,7 +127,7 @@ test('runs of two checkouts of one repository are merged together, and the one w
   });
 });
 
-test('what was merged or removed long ago does not make it unclear where the rest belongs', async () => {
+test('merged or removed branches of long ago do not make the target of the others unclear', async () => {
   fixture.repo.git('checkout', '-q', '-b', 'side');
   const [merged, gone] = [await fixture.run({ 'm.txt': 'm\n' }), await fixture.run({ 'g.txt': 'g\n' })];
   fixture.repo.git('merge', '-q', '--no-ff', '-m', 'In', merged.worktree!.branch);

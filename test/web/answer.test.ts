@@ -65,7 +65,7 @@ test('a question is declined, with choices or without, and the agent reads that'
   await page.locator('.toast', { hasText: 'Declined' }).first().waitFor();
 });
 
-test('one agent that asks twice is one that needs somebody, in every place that counts', async () => {
+test('an agent that asks twice needs somebody once, in every place that counts', async () => {
   await using agent = await RunningAgent.start(squad, 'coder');
   const client = await agent.overHttp(true);
   const ask = (question: string) =>

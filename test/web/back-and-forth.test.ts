@@ -114,7 +114,7 @@ test('a task and an answer that are not sent are there again after a reload, and
   await expect.poll(() => page.evaluate(() => JSON.stringify(sessionStorage))).not.toContain('Ada');
 });
 
-describe('one of several workspaces', () => {
+describe('several workspaces', () => {
   const fresh = join(squad.root, 'fresh');
 
   beforeAll(() => {

@@ -125,7 +125,7 @@ test('a key that is held down answers once; of several questions only the one in
   for (const { id } of [one!, three!]) await answer(id, 'no');
 });
 
-test('what was typed for one question is not an answer to the next', async () => {
+test('text that was typed for one question is not an answer to the next', async () => {
   const run = await startRun(squad, 'Two questions', ['ask What is the first?', 'ask What is the second?']);
   const first = await asked('What is the first?');
   const page = await webUi.open('/');
@@ -149,7 +149,7 @@ test('what was typed for one question is not an answer to the next', async () =>
   expect(said).toBe('for the second');
 });
 
-test('what nobody answered has no check, and takes no answer any more', async () => {
+test('an unanswered item has no check, and takes no answer any more', async () => {
   const page = await webUi.open('/inbox');
   const run = await startRun(squad, 'Goes away', [ask({ question: 'Still there?', kind: 'approval' })]);
   const { id } = await asked('Still there?');

@@ -219,7 +219,7 @@ test('5 MB of them open, answer, and are not drawn all at once', async () => {
   await page.locator('.answer, .steps-fold').first().waitFor();
 });
 
-test('what its agent was started with is in its details, and in a terminal', async () => {
+test('program and variables of an agent are in its details, and in a terminal', async () => {
   const page = await webUi.open(`/r/${small}/details`);
   await page
     .locator('.details')

@@ -113,7 +113,7 @@ test('a small dark screen shows it as well', async () => {
   expect(wide).toBe(0);
 });
 
-test('it opens with the run; links, keys, going back and reloading work as in the web UI', async () => {
+test('the file opens with the run; links, keys, going back and reloading work as in the web UI', async () => {
   const page = await open();
   const tab = (name: string) => page.getByRole('link', { name, exact: true });
   await page.getByRole('heading', { name: 'Answer' }).waitFor();
@@ -149,7 +149,7 @@ test('every output of every turn can be read, as words and as it was, and search
   await expectQuiet(page);
 });
 
-test('what changed in a round is there; another run is not, and that is said', async () => {
+test('changes of a round are there; another run is not, and that is said', async () => {
   const page = await open(`/r/${run}/review`);
   await page.getByRole('button', { name: 'Changes' }).click();
   await page.getByText('second line').waitFor();

@@ -199,7 +199,7 @@ test.each(WHOLE)(
   },
 );
 
-test('those were more than a hundred and fifty texts that would be scripts, in every view that shows whole texts', {
+test('more than a hundred and fifty texts that would be scripts were tried, in every view that shows whole texts', {
   tags: ['R28', 'html-and-markdown-injection'],
 }, () => {
   expect([XSS.length, new Set(XSS).size]).toEqual([expect.any(Number), XSS.length]);

@@ -71,7 +71,7 @@ async function turnOn(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Turn notifications off' }).waitFor();
 }
 
-test('nobody is asked for leave or told anything before the button is pressed', async () => {
+test('no permission is asked for, and nothing is sent, before the button is pressed', async () => {
   const page = await opened('/inbox');
   await page.getByRole('link', { name: 'Turn on notifications.' }).waitFor();
   await lookElsewhere(page);

@@ -26,7 +26,7 @@ const stdoutOf = (run: string): string => join(squad.home, 'runs', run, 'turn-1'
 const firstLine = async (page: Page) => (await page.locator('.out-line').first().textContent()) ?? '';
 const told = (page: Page) => page.locator('.out-search [role=status]');
 
-test('what an agent writes is there as it writes it, followed until somebody scrolls up, and again when they say so', {
+test('output appears as it is written, followed until somebody scrolls up, and again on request', {
   tags: ['D9'],
 }, async () => {
   const lines = (from: number, count: number) =>
@@ -168,7 +168,7 @@ test('50,000 lines open at their end and are walked through, never more than 5,0
     .toBe('line 50000 of the log <b>50000</b>');
 });
 
-test('it opens at the line of the address, and goes where the address goes', async () => {
+test('the view opens at the line of the address, and goes where the address goes', async () => {
   const page = await webUi.open(`/r/${log}/output#L120`);
   const target = page.locator('.out-line.is-target');
   await expect.poll(() => target.textContent()).toBe('line 120 of the log <b>120</b>');
@@ -180,7 +180,7 @@ test('it opens at the line of the address, and goes where the address goes', asy
   await expect.poll(() => target.evaluate(isVisible)).toBe(true);
 });
 
-test('it is searched by keys, forth and back, as words and as a pattern', async () => {
+test('output is searched by keys, back and forth, as text and as a pattern', async () => {
   const page = await webUi.open(`/r/${log}/output?raw=1`);
   await page.locator('.out-line').first().waitFor();
   await page.keyboard.press('/');

@@ -94,6 +94,8 @@ test('an agent whose question loses the hub brings the next one; the tab says ho
   await row.getByText('done', { exact: true }).waitFor();
   await page.keyboard.press('N');
   await page.getByRole('dialog').getByLabel('Task').fill('Say hello');
+  // Nothing is started before the roles are loaded.
+  await page.getByRole('dialog').locator('.twin', { hasText: 'squad run architect' }).waitFor();
   await page.keyboard.press('Control+Enter');
   await page.waitForURL(/\/r\/run_/);
 });

@@ -139,7 +139,7 @@ describe('a squad', () => {
 });
 
 describe('other views', () => {
-  test('what decisions can be looked for by is to be read whole on a phone', async () => {
+  test('the search for decisions can be read whole on a phone', async () => {
     const page = await webUi.open('/decisions', { width: 360 });
     const box = page.getByLabel('Search decisions');
     await box.waitFor();

@@ -49,7 +49,7 @@ describe.each(VIEWS)('%s', (_, path, ready) => {
   });
 });
 
-test('what lies over a view can be used by everybody, too', async () => {
+test('dialogs over a view are accessible, too', async () => {
   const page = await webUi.open('/');
   await page.locator('.board > li').first().waitFor();
   for (const key of ['?', 'Control+k', 'N']) {

@@ -29,7 +29,7 @@ const saved = {
 } as unknown as SavedRun;
 const ask = answersOf(saved);
 
-test('what was asked when it was saved is answered, and refused as it was', () => {
+test('saved questions are answered, and refused, as they were when saved', () => {
   expect(ask('show_run', { run, extra: undefined })).toMatchObject({ run: { turn: 2 } });
   expect(() => ask('diff_run', { run })).toThrow(
     expect.objectContaining({ code: 'DIFF_UNAVAILABLE', suggestions: ['Look elsewhere.'] }),

@@ -5,7 +5,7 @@ const at = (offset: number, limit = 1000) => ({ offset, limit, isWholeLines: tru
 const saved = (text: string, firstLine: number | null = 1, words: (string | null)[] | null = null) =>
   new SavedOutput({ text, firstLine, words });
 
-test('it is read from its beginning, from its end, and by any range, in bytes', () => {
+test('saved output is read from its beginning, from its end, and by any range, in bytes', () => {
   const output = saved('one\ntwo\nthree\n');
   expect(output.read(at(0))).toEqual({
     text: 'one\ntwo\nthree\n',
@@ -25,7 +25,7 @@ test('whole lines have no pieces at their edges, unless a piece is all there is'
   expect(output.read(at(9, 2))).toMatchObject({ text: 'hr', offset: 9, nextOffset: 11 });
 });
 
-test('whoever reads on from where a page ended gets every character once, whatever it weighs', () => {
+test('consecutive pages give every character once, whatever its size in bytes', () => {
   const text = 'aé日😀\n'.repeat(40);
   for (const limit of [1, 2, 3, 5, 64]) {
     const output = saved(text);

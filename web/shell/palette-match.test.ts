@@ -15,7 +15,7 @@ test('every word has to be somewhere in it', () => {
   expect(labels('nothing')).toEqual([]);
 });
 
-test('what begins with the word comes first in its group, and its group before the others', () => {
+test('names that begin with the word come first in their group, and their group before the others', () => {
   expect(labels('run')).toEqual(['Runs', 'Run the tests', 'Fix the runner', 'Cancel every run']);
 });
 

@@ -7,7 +7,7 @@ test('a task stays one argument, whatever is in it', () => {
   );
 });
 
-test('what was chosen is an option each, and nothing else is', () => {
+test('each chosen value is an option, and nothing else is', () => {
   expect(
     startCommand([{ roleId: 'coder', task: 'Fix' }], '/p', {
       engine: 'claude',

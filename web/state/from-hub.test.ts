@@ -32,7 +32,7 @@ test('code is not taken from a stranger; it is from the hub that comes back', as
   expect(await loaded).toBe('code');
 });
 
-test('what a hub that was just going did not give is asked for once more', async () => {
+test('an answer that a stopping hub did not give is requested once more', async () => {
   answering = 'id.secret';
   const load = vi.fn(async () => 'code');
   load.mockImplementationOnce(async () => {

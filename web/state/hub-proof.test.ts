@@ -28,7 +28,7 @@ test('a proof is the one the hub makes', async () => {
   expect(await proofOf('id.secret', 'nonce', HOST)).toBe(expected);
 });
 
-test('who has the token is the hub; it is asked once until it is not trusted any more', async () => {
+test('a server that has the token is the hub; it is asked once until it is not trusted any more', async () => {
   answers(proofBy('id.secret', HOST));
   expect(await Promise.all([whoAnswers('id.secret'), whoAnswers('id.secret')])).toEqual(['hub', 'hub']);
   expect(await whoAnswers('id.secret')).toBe('hub');
@@ -44,7 +44,7 @@ test.each<[string, (nonce: string) => Response]>([
   ['had the hub answer for it at another port', proofBy('id.secret', 'squad-0.localhost:3002')],
   ['says nothing of it', () => Response.json({})],
   ['speaks of something else', () => new Response('<h1>Hello</h1>', { status: 404 })],
-])('who %s is a stranger, and is asked again the next time', async (_what, answer) => {
+])('a server that %s is a stranger, and is asked again the next time', async (_what, answer) => {
   answers(answer);
   expect(await whoAnswers('id.secret')).toBe('stranger');
   expect(isStranger.value).toBe(true);
@@ -71,13 +71,13 @@ test('a hub that does not know the session says so', async () => {
   expect([isProved.value, isStranger.value]).toEqual([false, false]);
 });
 
-test('where nothing answers there is nobody', async () => {
+test('an address without an answer is nobody', async () => {
   answers(() => Promise.reject(new TypeError('refused')));
   expect(await whoAnswers('id.secret')).toBe('nobody');
   expect(isStranger.value).toBe(false);
 });
 
-test('who waits for the hub goes on when it answers, and not before', async () => {
+test('a view that waits for the hub continues when it answers, and not before', async () => {
   answers(proofBy('other', HOST));
   const order: string[] = [];
   const waited = hubAnswers('id.secret').then(() => order.push('went on'));

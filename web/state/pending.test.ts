@@ -22,7 +22,7 @@ test('the last word on a run is the one that is taken', () => {
   expect(isReset).toBe(false);
 });
 
-test('what was taken is not taken again', () => {
+test('a taken item is not taken again', () => {
   const pending = new Pending();
   pending.add({ events: events(1), runs: [sampleCard({ id: 'a' })], inbox: [] });
   pending.reset();

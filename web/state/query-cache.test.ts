@@ -61,7 +61,7 @@ test('never two at a time, and what is wanted meanwhile is asked once afterwards
   expect(asked).toHaveLength(2);
 });
 
-test('whoever comes back sees the last answer at once, and it is asked for anew', async () => {
+test('a view that returns sees the last answer at once, and requests it anew', async () => {
   const { asked, ask } = desk();
   const cache = new QueryCache<Error>();
   const [, release] = cache.use('board', ask);
@@ -72,7 +72,7 @@ test('whoever comes back sees the last answer at once, and it is asked for anew'
   expect(asked).toHaveLength(2);
 });
 
-test('what nobody looks at is forgotten after a while, and not waited for', async () => {
+test('an unused answer is forgotten after a while, and not waited for', async () => {
   const { asked, ask } = desk();
   const cache = new QueryCache<Error>();
   for (let number = 0; number < 40; number++) cache.use(`query ${number}`, ask)[1]();

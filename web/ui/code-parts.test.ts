@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { codeParts } from './code-parts.ts';
 
-test('what is between backticks is apart from the words around it', () => {
+test('text between backticks is separated from the text around it', () => {
   expect(codeParts('`squad show run_1` has it. See `squad log`.')).toEqual([
     { text: 'squad show run_1', isCode: true },
     { text: ' has it. See ', isCode: false },

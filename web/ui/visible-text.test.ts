@@ -6,7 +6,7 @@ test('control characters are seen, not obeyed', () => {
   expect(visibleText('a\u007fb\u0085c')).toBe('a␡b<U+0085>c');
 });
 
-test('what turns the direction of text cannot', () => {
+test('characters that turn the direction of text have no effect', () => {
   expect(visibleText('user\u202egnp.exe')).toBe('user<U+202E>gnp.exe');
 });
 

@@ -17,7 +17,7 @@ test('a server that is well has no fault', () => {
   expect(row({})).toEqual(['db', 'stdio', 'up', '1m30s', '3', '', '2', '7', '']);
 });
 
-test('one that is being checked is not up, is retried now, and has its fault', () => {
+test('a server that is being checked is not up, is retried now, and has its fault', () => {
   const since = { since: late.at, upSince: null, retryAt: late.at };
   expect(row({ health: 'checking', ...since, fault: late.message, lastFault: late, failures: 1 })).toEqual([
     ...['db', 'stdio', 'checking, retry now', '–', '3', '', '2', '7 (1 failed)', 'no answer within 60 s'],

@@ -162,7 +162,7 @@ test(
   },
 );
 
-test('what comes while something is read again is neither lost nor told twice', LONG, async () => {
+test('events that arrive while a trace is read again are neither lost nor reported twice', LONG, async () => {
   let refusals = 1;
   const { run, make, writes, written, ids } = await conversing({
     around: store => ({
@@ -212,7 +212,7 @@ test('a conversation is closed once the run is over and everything is stored', L
   await expect.poll(() => store.unclosedConversations(9)).toEqual([]);
 });
 
-test('what a hub did not live to store the next one reads from the output', {
+test('the next hub reads from the output what a killed hub had not stored', {
   tags: ['E8'],
   ...LONG,
 }, async () => {

@@ -7,7 +7,7 @@ import { checkDailyBudget, overBudget, review, runBudget, startOfDay } from './b
 const settings = (some: Record<string, number> = {}) => HubSettings.parse(some);
 const spent = (spentUsd: number) => ({ spentUsd, budgetUsd: 1, scope: 'run' as const });
 
-describe('what was spent', () => {
+describe('spent money', () => {
   test('causes a warning at 80 % and a stop at 100 %', () => {
     expect(review([spent(0.79)])).toEqual({ warn: [], over: null });
     expect(review([spent(0.8)])).toEqual({ warn: [spent(0.8)], over: null });

@@ -43,7 +43,7 @@ test('without an enforced budget there is no limit', async () => {
   expect(await left(add({ parent: told, spent: 3 }).id)).toBeNull();
 });
 
-test('what is left is less what the run and all that came of it have spent', async () => {
+test('the remaining budget is reduced by what the run and all its descendants have spent', async () => {
   const { add, left } = family();
   const lead = add({ budget: 2, spent: 0.25 });
   const child = add({ parent: lead, spent: 0.5 });

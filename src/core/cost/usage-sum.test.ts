@@ -7,7 +7,7 @@ const usage = (some: Partial<Usage>): Usage => ({
   ...some,
 });
 
-describe('what runs used together', () => {
+describe('total usage of several runs', () => {
   it('is unknown, not 0, where none was reported', () => {
     expect(usageTogether([])).toBeNull();
     expect(usageTogether([null, null])).toBeNull();

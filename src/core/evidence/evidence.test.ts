@@ -68,7 +68,7 @@ test('tool calls and processes left behind are those of all turns, what changed 
   expect(evidenceOf({ ...seen, earlier: whole, tools: null }).toolCalls).toBe(7);
 });
 
-test('what could not be seen is null and says why', () => {
+test('an observation that could not be made is null and says why', () => {
   const blind = {
     ...seen,
     tools: null,

@@ -99,7 +99,7 @@ describe('a relative path', () => {
   });
 });
 
-describe('what is looked at', () => {
+describe('values that rules check', () => {
   test.each([
     // rule, arguments, what is broken
     [{ allow: ['main', 'feature/*'] }, { path: 'main' }, null],
@@ -170,7 +170,7 @@ describe('what is looked at', () => {
     }
   });
 
-  test('what is too deep or too much to be looked at passes nothing', () => {
+  test('a value that is too deep or too large to be checked passes no rule', () => {
     let deep: unknown = 'x';
     for (let level = 0; level < 5_000; level++) deep = level % 2 ? [deep] : { a: deep };
     expect(broken({ deny: ['y'] }, { path: deep })).toBe('deny');

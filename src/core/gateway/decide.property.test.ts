@@ -145,7 +145,7 @@ test('a restriction more, a rule more or a name less never allows anything more'
 
 const withRole = ([config, mcp]: [McpConfig, string[]], role: string | null) => [config, role, mcp] as const;
 
-test('what is listed may be called with some arguments, and what may be called is listed', {
+test('a listed tool may be called with some arguments, and a tool that may be called is listed', {
   tags: ['R2'],
   timeout: figureTimeout(60_000),
 }, () => {

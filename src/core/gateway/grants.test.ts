@@ -72,7 +72,7 @@ test.each(TABLE)('the role %s with %j has exactly its tools', { tags: ['B1'] }, 
   expect(known).toEqual(expected);
 });
 
-test('what is taken away from everybody is gone for each role, and for runs without one', () => {
+test('an exclusion for everybody holds for each role, and for runs without one', () => {
   const config = McpConfig.parse({
     servers: { files: server(['*']) },
     shared: ['files'],
@@ -91,7 +91,7 @@ test('what is taken away from everybody is gone for each role, and for runs with
   expect(has('tester')).toEqual(['read']);
 });
 
-describe('what is not a tool', () => {
+describe('servers without tools of that name', () => {
   test('comes with the server as a whole, and only what the server lists', () => {
     expect(may('coder', [], { kind: 'resource', server: 'files', name: 'file:///x' }).allowed).toBe(true);
     expect(may('coder', [], { kind: 'resource_template', server: 'files', name: 'f:{x}' }).allowed).toBe(

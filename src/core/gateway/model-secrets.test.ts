@@ -15,7 +15,7 @@ test('the key, and every variable of its headers, by the name of the variable', 
   ]);
 });
 
-test('what stands in a header itself counts by the name of the header, without its scheme', () => {
+test('the value of a secret header is secret by the name of the header, without its scheme', () => {
   const headers = { Authorization: 'Bearer abcdefgh', 'x-title': 'A long and public title' };
   expect(modelSecrets(model({ apiKeyEnv: null, headers }), {})).toEqual([
     { name: 'Authorization', value: 'abcdefgh' },
@@ -59,7 +59,7 @@ describe('of its address', () => {
     ],
     ['nothing', 'https://localhost/v1?api-version=2', []],
     ['no address', 'localhost', []],
-  ])('what stands in it, in the file or in a variable: %s', (_, url, secrets) => {
+  ])('a secret in the address, in the file or in a variable: %s', (_, url, secrets) => {
     expect(secretsOf(url)).toEqual(secrets);
     expect(secretsOf(`\${ITS_URL}`, { ITS_URL: url })).toEqual(secrets);
     expect(secretsOf(null, { OPENAI_BASE_URL: url })).toEqual(secrets);

@@ -81,13 +81,13 @@ describe('pins', () => {
   });
 });
 
-test('of what is listed now, only what is as approved may be used', () => {
+test('of the tools that are listed now, only those as approved may be used', () => {
   expect(usable(first(), [tool('read', 'Two.'), tool('write'), tool('drop')])).toEqual(new Set(['write']));
   expect(usable(first(), [])).toEqual(new Set());
   expect(usable([], FIRST)).toEqual(new Set());
 });
 
-test('what waits for others is nothing to a server of one user, and what it lists otherwise is not its', () => {
+test('a server of one user is not held up by the pending changes of others, and its other lists are not theirs', () => {
   const pins = comparePins(first(), [tool('read', 'Two.'), tool('write')], 200);
   expect(usable(pins, FIRST)).toEqual(new Set(['write']));
   expect(usableAlone(pins, FIRST)).toEqual(new Set(['read', 'write']));
@@ -148,7 +148,7 @@ describe('a change that waits', () => {
     ]);
   });
 
-  test('that is new is shown whole', () => {
+  test('that adds a tool shows it whole', () => {
     const [change] = pendingChanges('files', comparePins([], [long('Quickly.')], 2));
     expect(change!.kind).toBe('new');
     expect(change!.diff.every(line => line.startsWith('+'))).toBe(true);

@@ -153,7 +153,7 @@ test('a relative folder counts from the workspace', () => {
   expect(resolved(local({ cwd: 'sub/../x' })).server).toMatchObject({ cwd: '/w/x' });
 });
 
-describe('what is secret', () => {
+describe('secret variables', () => {
   test('is every value of a variable, but for the roots', () => {
     const server = local({ args: [v('A'), v('SQUAD_ROOT')], env: { MODE: v('B') } });
     expect(resolved(server, { A: 'value-a', B: 'value-b' }).secrets).toEqual([

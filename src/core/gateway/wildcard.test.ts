@@ -26,7 +26,7 @@ test.each([
   expect(matchesWildcard(pattern, text)).toBe(matches);
 });
 
-test('it is what going back and forth would find', () => {
+test('a match is what a backtracking search finds', () => {
   const of = (letters: string[]) =>
     fc.array(fc.constantFrom(...letters), { maxLength: 8 }).map(all => all.join(''));
   const slowly = (pattern: string, text: string): boolean => {

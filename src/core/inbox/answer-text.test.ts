@@ -92,7 +92,7 @@ test.each<[string, Parameters<typeof answerText>[0], string, string]>([
   expect(answerText(item, said)).toBe(taken);
 });
 
-describe('what is no answer says how one would look', () => {
+describe('a text that is no answer gets an example of one', () => {
   test.each([
     ['nothing', words, ' \n', 'Answer with text.'],
     ['neither yes nor no', approval, 'perhaps', 'Answer yes, no, or "no: REASON".'],
@@ -139,7 +139,7 @@ describe('what is no answer says how one would look', () => {
     );
   });
 
-  test('what no program can be given', () => {
+  test('values that no program can be given', () => {
     expect(() => answerText(words, 'a\0b')).toThrow(expect.objectContaining({ code: 'INVALID_TEXT' }));
   });
 

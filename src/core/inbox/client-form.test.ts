@@ -20,7 +20,7 @@ const item = (more: Partial<InboxItem>) =>
   }) as InboxItem;
 
 describe('a client is shown', () => {
-  test('one field for an answer in words, or the choices there are', () => {
+  test('one text field for an answer, or the choices of the question', () => {
     expect(clientForm(item({}), ASKER)).toEqual({
       message: 'coder asks: Which?\n\nIts task: Fix the login',
       requestedSchema: {
@@ -33,7 +33,7 @@ describe('a client is shown', () => {
     expect(requestedSchema.properties).toMatchObject({ answer: { type: 'string', enum: ['yes', 'no'] } });
   });
 
-  test('what to know, and on whose behalf; nothing of it does anything to a terminal', () => {
+  test('the question and whose agent asks it; control characters in it have no effect', () => {
     const { message } = clientForm(
       item({ source: 'desk', question: '\u001b[2J\u202eWhich?', details: 'a\nb' }),
       { ...ASKER, task: '\u001b[2JFix it' },

@@ -18,6 +18,6 @@ test.each([
   expect(minutes(asked, turnEndsAt)).toBe(open);
 });
 
-test('where nobody is there to answer it is not open at all, whatever it asks for', () => {
+test('a question is not open at all where nobody can answer it, whatever its deadline', () => {
   expect(minutes(30, null, 0)).toBe(0);
 });

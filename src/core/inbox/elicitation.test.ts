@@ -69,7 +69,7 @@ test('a server’s form becomes fields a person can fill in', () => {
   ]);
 });
 
-test('one without fields asks for a yes', () => {
+test('a form without fields asks for a yes', () => {
   expect(formOf(asking({}))).toEqual({ kind: 'approval', question: 'Who are you?', fields: [] });
   expect(formOf({ message: 'Go on?' })).toMatchObject({ kind: 'approval' });
 });
@@ -81,7 +81,7 @@ test('a word for a secret is no matter where nothing is typed', () => {
   expect(formOf(asking({ max_tokens: { type: 'integer' } }))).not.toBeNull();
 });
 
-test('what its schema wants of a value is kept, as far as it can be checked', () => {
+test('constraints of the schema are kept as far as they can be checked', () => {
   const limits = { minLength: 2, maxLength: 5, pattern: '^a', format: 'email' };
   expect(formOf(asking({ x: { type: 'string', ...limits } }))?.fields[0]).toMatchObject(limits);
   const odd = { minLength: -1, pattern: '(', format: 'toString', minimum: 1 };
@@ -90,7 +90,7 @@ test('what its schema wants of a value is kept, as far as it can be checked', ()
   });
 });
 
-describe('nobody is asked', () => {
+describe('no user to ask', () => {
   test.each([
     ['for a password', asking({ password: { type: 'string' } })],
     ['for a secret by another name', asking({ value: { type: 'string', title: 'Your API key' } })],

@@ -9,7 +9,7 @@ const ask = (tool: string, input: Record<string, unknown>, id: string | null = n
 const wording = (input: Record<string, unknown>, id: string | null = null) =>
   wordingOf({ run: {} as Run, ...ask('Bash', input, id) });
 
-describe('what the user is asked', () => {
+describe('the question that the user sees', () => {
   test('names the engine and its tool; the command is as it would be typed', () => {
     expect(ask('Bash', { command: 'npm test &&\n  git push' })).toEqual({
       kind: 'permission',
@@ -20,7 +20,7 @@ describe('what the user is asked', () => {
     });
   });
 
-  test('what else a command is run with comes after it, and a command that could pass for that is JSON', () => {
+  test('other inputs of a command follow it, and a command that could pass for them is shown as JSON', () => {
     expect(ask('Bash', { timeout: 5, command: 'ls\npwd' }).details).toBe('ls\npwd\n\nWith: {"timeout":5}');
     const command = 'ls\n\nWith: {"timeout":1}';
     expect(ask('Bash', { command, run_in_background: true }).details).toBe(
@@ -51,7 +51,7 @@ describe('what the user is asked', () => {
     expect(wording({ command }).details).not.toBeNull();
   });
 
-  test('what is cut is said first', () => {
+  test('a notice that the text was cut comes first', () => {
     const { details } = wording({ command: 'x'.repeat(100_001) });
     expect(details).toMatch(/^Only the first 30000 of 100001 characters are shown/);
   });
@@ -65,7 +65,7 @@ describe('what the user is asked', () => {
   });
 });
 
-describe('what the engine hears', () => {
+describe('the decision that the engine gets', () => {
   const item = (state: InboxItem['state'], answer: string | null, who: 'user' | 'default' = 'user') =>
     ({ state, answer, answeredBy: { who, via: who === 'user' ? 'page' : null } }) as InboxItem;
 

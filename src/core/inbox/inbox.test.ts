@@ -92,7 +92,7 @@ test('a question that cannot be written down was never asked', async () => {
   expect(inbox.open()).toEqual([]);
 });
 
-test('what cannot be asked is refused in the same way as everything else: by the promise', async () => {
+test('a question that cannot be asked is refused by its promise, like every other refusal', async () => {
   const { inbox } = await setUp();
   const refused = inbox.ask({ run: child, kind: 'question', question: ' ' });
   await expect(refused).rejects.toMatchObject({ code: 'INVALID_INPUT' });
@@ -107,7 +107,7 @@ test('a run that ends while its question is written down has none open afterward
   expect(await store.inboxItem(id)).toMatchObject({ state: 'withdrawn', answer: null, answeredBy: null });
 });
 
-test('what a lead is asked is found with those it started, and is the user’s when the lead ends', async () => {
+test('the question to a lead is listed with the runs it started, and goes to the user when the lead ends', async () => {
   const { inbox, end } = await setUp();
   const told: string[] = [];
   inbox.onAsked(({ owner }) => told.push(owner));
@@ -151,7 +151,7 @@ test('the next hub keeps open questions, and closes those that nobody waits for 
   expect(await next.ask({ ...ask, question: 'Kept?' })).toMatchObject({ id: kept.id });
 });
 
-test('what was settled and never heard is the answer to the same question, once', async () => {
+test('an answer that was not delivered is the answer to the same question, once', async () => {
   const { inbox, store } = await setUp();
   const ask = { run: child, kind: 'question' as const, question: 'Again?' };
   const { id } = await inbox.ask(ask);
@@ -214,7 +214,7 @@ describe('a hub that dies with an answer on its way', () => {
   });
 });
 
-test.each(['approval', 'permission'] as const)('nobody gives leave to themselves: %s', async kind => {
+test.each(['approval', 'permission'] as const)('no caller approves its own request: %s', async kind => {
   const { inbox } = await setUp();
   const ask = { run: child, kind, question: 'May I?' };
   for (const yes of ['yes', 'Y', '1'])
@@ -249,7 +249,7 @@ test('an answer that comes after the deadline is too late, whatever the alarm sa
   expect(inbox.open()).toEqual([]);
 });
 
-test('whoever waits hears of a question once, and everybody for themselves', async () => {
+test('each waiting caller is notified of a question once', async () => {
   const { inbox } = await setUp();
   const { id } = await inbox.ask({ run: child, kind: 'question', question: 'Well?' });
   expect([inbox.notify(id, 'user'), inbox.notify(id, 'user'), inbox.notify(id, lead.id)]).toEqual([

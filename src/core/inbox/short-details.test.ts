@@ -3,12 +3,12 @@ import { shortDetails } from './ask.ts';
 
 const permission = { kind: 'permission' as const, question: 'Claude Code wants to run: Bash' };
 
-test('what is to be allowed is shown line by line, with all in it to be seen', () => {
+test('the subject of an approval is shown line by line, with every character visible', () => {
   const { text, hidden } = shortDetails({ ...permission, details: 'ls\n  pwd\u001b]0; rm -rf ~\u0007' });
   expect({ text, hidden }).toEqual({ text: 'ls\n  pwd␛]0; rm -rf ~␇', hidden: 0 });
 });
 
-test('what is cut off is counted, and it is said where all of it is', () => {
+test('a notice says how much was cut off and where all of it is', () => {
   const { text, hidden } = shortDetails({ ...permission, details: 'x'.repeat(1_500) });
   expect(hidden).toBe(500);
   expect(text).toMatch(/^x{1000}… \(500 characters not shown: `squad inbox` and the web UI show/);

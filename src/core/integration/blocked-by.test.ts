@@ -76,7 +76,7 @@ describe('nothing is merged, and the next step is named,', () => {
   });
 });
 
-test('what can be merged is, whatever else is left out or not run', () => {
+test('branches that can be merged are merged, whatever else is left out or not run', () => {
   expect(blocked({ branches: [branch(), conflict, refused] })).toBeNull();
   expect(blocked({ branches: [branch({ outcome: 'nothing' })] })).toBeNull();
   for (const outcome of ['passed', 'not_run'] as const) expect(blocked({ check: check(outcome) })).toBeNull();

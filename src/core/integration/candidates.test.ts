@@ -62,8 +62,8 @@ const idsOf = (chosen: ReturnType<typeof chooseCandidates>) =>
   chosen.candidates.map(candidate => candidate.run.id);
 const named = (...runs: Run[]): Set<RunId> => new Set(runs.map(({ id }) => id));
 
-describe('whose branches are merged', () => {
-  test('those that completed, and others only by name', () => {
+describe('choice of branches', () => {
+  test('completed runs, and others only by name', () => {
     const [done, failed] = [run(), run({ status: 'error' })];
     const chosen = chooseCandidates([done, failed], null);
     expect(idsOf(chosen)).toEqual([done.id]);

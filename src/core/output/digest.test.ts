@@ -45,7 +45,7 @@ describe('texts that share a budget', () => {
     );
   });
 
-  test('what a short one does not use goes to the long one', () => {
+  test('what a short text does not use goes to the long one', () => {
     const [short, long] = fitToLength([whole('ok'), whole('x'.repeat(5000))], 1000);
     expect(short).toEqual({ text: 'ok', truncated: false });
     expect(jsonLength(long!.text)).toBeGreaterThan(950);

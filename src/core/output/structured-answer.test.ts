@@ -51,7 +51,7 @@ test.each([
     { properties: { n: { $ref: '#' } } },
     `${'{"n":'.repeat(9_000)}1${'}'.repeat(9_000)}`,
   ],
-])('what cannot be checked is no match: %s', async (_, endless, answer) => {
+])('a value that cannot be checked is no match: %s', async (_, endless, answer) => {
   expect(await structuredAnswer(endless, answer, undefined)).toMatchObject({
     error: { code: 'OUTPUT_MISMATCH', message: expect.stringContaining('could not be checked') },
   });

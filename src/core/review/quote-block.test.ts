@@ -7,7 +7,7 @@ test('every line of a quotation is marked, whatever ends a line', () => {
     expect(quoteBlock(`one${end}# You are free now`)).toBe('> one\n> # You are free now');
 });
 
-test('what a terminal would obey is not in it; a tab is', () => {
+test('control characters are removed, tabs stay', () => {
   expect(quoteBlock('a\u001b[2Jb\u009bc\td\u0007')).toBe('> a␛[2Jb<U+009B>c\td␇');
 });
 

@@ -27,7 +27,7 @@ test('a role that only has the name, or a fault, does not review', () => {
   );
 });
 
-test('what is missing is said: the role, its type, or trust in its file', () => {
+test('a missing role, type or trust is named', () => {
   const untrusted = role('zed', { meta: {}, ungranted: ['type'] });
   const refusal = (code: string, words: string) =>
     expect.objectContaining({ code, suggestions: [expect.stringContaining(words)] });

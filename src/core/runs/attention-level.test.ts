@@ -12,7 +12,7 @@ const need = (
   return attentionLevel({ status, endedAt: NOW - ago }, { asksUser, isTakenUp, isUndecided, now: NOW });
 };
 
-describe('what a run needs', () => {
+describe('what a run needs from the user', () => {
   it('follows from its status', () => {
     expect(Object.fromEntries(RunStatus.options.map(status => [status, need(status)]))).toEqual({
       queued: 'queued',

@@ -34,7 +34,7 @@ test('a budget that the engine enforces is listed once, and no budget is not lis
   expect(policyFor(engine('live'), { ...options, budgetUsd: null })).toEqual([]);
 });
 
-test('that an engine asks for what it may not do is its own word; of the others it is said that they do not', () => {
+test('an engine that asks holds the rule itself; for other engines the rule is advisory', () => {
   const asks = { approvals: 'ask', budgetUsd: null, sandbox: NO_SANDBOX } as RunOptions;
   const own = { rule: 'approvals: ask', heldBy: 'engine' as const, note: null };
   expect(policyFor(engine('live', [own]), asks)).toEqual([own]);

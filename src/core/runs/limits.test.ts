@@ -6,7 +6,7 @@ import { SpawnLimit } from './admission.ts';
 const limits = HubSettings.parse({});
 const NOW = 1_000_000;
 
-test('as many runs a minute as allowed, and not one more', { tags: ['F3'] }, () => {
+test('the allowed number of starts in a minute, and not one more', { tags: ['F3'] }, () => {
   const limit = new SpawnLimit();
   limit.admit({ count: 29, depth: 0 }, limits, NOW);
   limit.admit({ count: 1, depth: 0 }, limits, NOW + 1000);

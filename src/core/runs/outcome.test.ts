@@ -52,7 +52,7 @@ describe('an engine that reports its own end', () => {
   });
 });
 
-describe('what Squad did outranks what the agent said', () => {
+describe('actions of Squad outrank the claims of the agent', () => {
   test.each([
     ['cancel', 'cancel'],
     ['timeout', 'time_out'],
@@ -137,7 +137,7 @@ describe('a stop request', () => {
   });
 });
 
-describe('nobody saw an exit', () => {
+describe('no exit was seen', () => {
   test("a program that could not be started is a spawn failure with the shell's message", () => {
     expect(judge(facts(exit(127, { spawnError: 'x: not found' }))).error).toEqual({
       code: 'SPAWN_FAILED',

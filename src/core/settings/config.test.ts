@@ -170,7 +170,7 @@ describe('resolveConfig', () => {
   });
 });
 
-describe('what is not trusted', () => {
+describe('files that are not trusted', () => {
   const untrusted = ofWorkspace(
     {
       ...{ engine: 'evil', runTemplate: 'evil', createChatTemplate: 'evil', agentsDir: '../out' },

@@ -24,7 +24,7 @@ describe.each(Object.entries(ENDS))('lines that end with %s', (_, end) => {
   });
 });
 
-describe('what was cut off before', () => {
+describe('output that was cut off before', () => {
   it('continues at the next heading that can begin an entry', () => {
     const text = 'ord\n#### Part\n\n#no heading\n### Next\nx\n';
     expect(fromHeading({ text, isCut: true }).text).toBe('### Next\nx\n');

@@ -31,13 +31,13 @@ const judge = (
     saveLarge: more.saveLarge,
   });
 
-test('what nobody can miss goes', () => {
+test('a work tree without unmerged work is removed', () => {
   expect(judge({})).toEqual({ prune: 'remove', why: 'it has no changes' });
   expect(judge({ ahead: 3 })).toEqual({ prune: 'remove', why: 'all its commits are in main' });
   expect(judge({ folder: 'missing', ahead: 3, isMerged: false, uncommitted: null }).prune).toBe('remove');
 });
 
-test('what somebody did stays until it is named', () => {
+test('a work tree with unmerged work stays until it is named', () => {
   const work: Partial<WorktreeState>[] = [
     { ahead: 1, isMerged: false },
     { ahead: 2, isMerged: null },
@@ -63,7 +63,7 @@ test('large files keep it until the user agrees to copy them', () => {
   expect(judge(state, { isNamed: true, saveLarge: true }).prune).toBe('remove');
 });
 
-test('what is in use stays even when it is named', () => {
+test('a work tree in use stays even when it is named', () => {
   const named = { isNamed: true };
   expect(judge({}, { ...named, status: 'running' })).toEqual({
     prune: 'keep',
@@ -77,7 +77,7 @@ test('what is in use stays even when it is named', () => {
   expect(judge({ folder: 'foreign', error: 'a link is there' }, named).why).toBe('a link is there');
 });
 
-test('what cannot be removed as it is says so, not how to remove it', () => {
+test('a work tree that cannot be removed yet says why, not how to remove it', () => {
   const held = 'it is locked: git worktree unlock /w/r/run_1, then try again';
   for (const isNamed of [true, false])
     expect(judge({ held, uncommitted: 2 }, { isNamed })).toEqual({ prune: 'keep', why: held });

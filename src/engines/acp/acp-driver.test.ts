@@ -74,7 +74,7 @@ test('a session is loaded, or resumed by agents that cannot load one, with the s
   expect(read(driver, json({ id: 'session', result: {} }))).toMatchObject([{ id: 'prompt' }]);
 });
 
-test('it is over when the agent refuses the session', () => {
+test('the turn is over when the agent refuses the session', () => {
   const { driver } = started({ chatId: 's', continues: true });
   read(driver, json({ id: 'session', error: { code: -32601 } }));
   expect(driver.isIdle).toBe(false);
@@ -102,7 +102,7 @@ test.each([
   expect(driver.read(wants(0, call))).toEqual([{ type: 'send', lines: [chosen(0, option)] }]);
 });
 
-test('what was answered is not asked about again, although the lines are read again', () => {
+test('an answered request is not asked again, although the lines are read again', () => {
   const { driver, lines } = working();
   const answer = driver.answer(ask(driver, wants(0)), { isGiven: true });
   const next = acpDriver(START);

@@ -14,7 +14,7 @@ test('its command is the one of the configuration, and everything else is in its
   expect(JSON.stringify({ argv, env })).not.toContain(TOKEN);
 });
 
-test('it has no model of its own choice, and does not run elsewhere', async () => {
+test('the engine has no model of its own choice, and does not run on other machines', async () => {
   for (const changes of [{ model: 'm' }, { options: { ...PLAIN_OPTIONS, machine: 'box' } }])
     await expect(ENGINE.command(rehearsal(changes).input)).rejects.toMatchObject({ code: 'INVALID_INPUT' });
 });

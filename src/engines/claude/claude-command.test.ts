@@ -48,7 +48,7 @@ test("the user's own servers stay out also when Squad cannot be reached", {
   expect(written.size).toBe(0);
 });
 
-test('how often it retries is for the user to change', async () => {
+test('the number of retries is for the user to change', async () => {
   const { env } = await build({}, { env: { CLAUDE_CODE_MAX_RETRIES: '9' } });
   expect(env.CLAUDE_CODE_MAX_RETRIES).toBe('9');
 });
@@ -169,7 +169,7 @@ describe('permissions', () => {
       expect(await flags({ permission: 'full' })).toEqual(['--dangerously-skip-permissions']);
     });
 
-    test('it reads lines while it works, and asks also where it cannot reach Squad', async () => {
+    test('the agent reads lines while it works, and asks also where it cannot reach Squad', async () => {
       const fed = await build({ approvals: 'ask', permission: 'read' });
       expect(fed).toMatchObject({ stdin: null, isFed: true });
       expect(fed.argv.join(' ')).toContain('--input-format stream-json --replay-user-messages');
@@ -188,7 +188,7 @@ describe('permissions', () => {
       ]);
     });
 
-    test('that call waits as long as its turn lasts, whatever its user set for other servers', async () => {
+    test('its call waits as long as its turn lasts, whatever the user set for other servers', async () => {
       const env = { MCP_TOOL_TIMEOUT: '5000' };
       const changes = { endpoint: ENDPOINT, env, timeoutMs: 900_000 };
       const asking = await build({ approvals: 'ask', machine: 'box' }, changes);
@@ -197,7 +197,7 @@ describe('permissions', () => {
       expect((await build({}, { endpoint: ENDPOINT, env })).env.MCP_TOOL_TIMEOUT).toBe('5000');
     });
 
-    test('what it is worth is said', () => {
+    test('the policy says how far that limit holds', () => {
       const rules = (options: Partial<RunOptions>) =>
         claudePolicy({ ...PLAIN_OPTIONS, approvals: 'ask', ...options });
       const rule = 'approvals: ask';
@@ -214,7 +214,7 @@ describe('permissions', () => {
     });
   });
 
-  test("what a shell and the user's own settings make of edit is said", () => {
+  test("the policy says what a shell and the user's own settings make of edit", () => {
     const edit = (tools: string[] | null) => claudePolicy({ ...PLAIN_OPTIONS, tools })[0];
     const note = (words: string) => ({ heldBy: 'advisory', note: expect.stringContaining(words) });
     expect(edit(null)).toMatchObject({ rule: 'permission: edit', ...note('a command it runs') });
@@ -223,7 +223,7 @@ describe('permissions', () => {
     expect(edit(['Read', 'WebFetch', 'mcp__squad__x'])).toMatchObject({ heldBy: 'engine' });
   });
 
-  test('what a rule in brackets is worth is said', () => {
+  test('the policy says how far a rule in brackets holds', () => {
     const tools = (permission: RunOptions['permission'], ...asked: string[]) =>
       claudePolicy({ ...PLAIN_OPTIONS, permission, tools: asked }).find(({ rule }) =>
         rule.startsWith('tools'),

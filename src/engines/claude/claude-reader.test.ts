@@ -11,7 +11,7 @@ const message = (id: string, content: object[], usage?: object) => ({
 });
 const usageOf = (events: ReturnType<typeof read>) => events.findLast(event => event.type === 'usage')?.usage;
 
-describe('what is used', () => {
+describe('usage', () => {
   const usage = {
     input_tokens: 60,
     cache_read_input_tokens: 40,

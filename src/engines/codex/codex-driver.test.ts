@@ -86,7 +86,7 @@ test('a chat is continued by its id', () => {
   expect(JSON.parse(first[2]!)).toMatchObject({ method: 'thread/resume', params: { threadId: 'c' } });
 });
 
-test.each(['init', 'thread', 'prompt'])('it is over when Codex refuses %s', id => {
+test.each(['init', 'thread', 'prompt'])('the turn is over when Codex refuses %s', id => {
   const { driver } = started();
   if (id === 'prompt') read(driver, OPENED);
   expect(driver.isIdle).toBe(false);
@@ -94,7 +94,7 @@ test.each(['init', 'thread', 'prompt'])('it is over when Codex refuses %s', id =
   expect(driver.isIdle).toBe(true);
 });
 
-test('it works until its turn and those of all messages are complete', () => {
+test('the turn lasts until its own turn and those of all messages are complete', () => {
   const { driver } = working();
   const [said] = driver.say('m', 'And this.') as [string];
   driver.sent(said);
@@ -144,7 +144,7 @@ test('a command is asked about once; its answer has the same id, and a refusal i
   expect(refusal).toBe(json({ id: 0, result: { decision: 'decline' } }));
 });
 
-test('what was answered is not asked about again, although the lines are read again', () => {
+test('an answered request is not asked again, although the lines are read again', () => {
   const { driver, lines } = working();
   const answer = driver.answer(ask(driver, command(0)), { isGiven: true });
   const next = codexDriver(START);

@@ -75,7 +75,7 @@ test.each([
   ]);
 });
 
-test('what it says only on stderr is the error of a turn without an end', async () => {
+test('a message that Codex prints only on stderr is the error of a turn without an end', async () => {
   const stderr = '2026-11-15T12:30:16Z ERROR rmcp: noise\nError: no rollout found for thread id 1\n';
   const file = async (name: string) => (name === 'stderr' ? stderr : null);
   expect(await codexReader().finish!({ exitCode: 1, file })).toEqual([

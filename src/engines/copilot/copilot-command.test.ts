@@ -72,7 +72,7 @@ describe('the command of Copilot CLI', () => {
   });
 });
 
-describe('what Copilot CLI may do', () => {
+describe('permissions of Copilot CLI', () => {
   it.each([
     ['read', '--allow-tool squad --deny-tool write --deny-tool shell'],
     ['edit', '--allow-all-tools'],

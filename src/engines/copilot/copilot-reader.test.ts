@@ -8,7 +8,7 @@ const read = (name: string) =>
     'reports/usage.json': sideFile('copilot', `${name}.usage.json`),
   });
 
-describe('what Copilot CLI prints', () => {
+describe('output of Copilot CLI', () => {
   it('has an answer, its model and the id of its chat', async () => {
     const { events, end } = await read('answer');
     expect(end).toEqual({ type: 'end', ok: true, answer: 'Hello from the model.', error: null });
@@ -74,7 +74,7 @@ describe('what Copilot CLI prints', () => {
   });
 });
 
-describe('how a turn of Copilot CLI ends', () => {
+describe('ends of a turn of Copilot CLI', () => {
   it.each([
     ['api-401', 'ENGINE_NOT_LOGGED_IN', 'HTTP 401'],
     ['api-429', 'ENGINE_RATE_LIMITED', '429'],

@@ -114,6 +114,6 @@ describe('the command of Cursor Agent', () => {
       budgetUsd: 1,
     });
     expect(rules.map(({ heldBy }) => heldBy)).toEqual(Array(5).fill('advisory'));
-    expect(cursorPolicy({ ...PLAIN_OPTIONS, permission: 'read' })[0]?.heldBy).toBe('engine');
+    expect(cursorPolicy({ ...PLAIN_OPTIONS, permission: 'read' })[0]?.heldBy).toBe('advisory');
   });
 });

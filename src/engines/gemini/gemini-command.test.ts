@@ -91,7 +91,7 @@ describe('the command of Gemini CLI', () => {
   });
 });
 
-describe('what Gemini CLI may do', () => {
+describe('permissions of Gemini CLI', () => {
   it('has no tool that changes anything with permission read', async () => {
     using place = new TurnPlace();
     const { argv } = await geminiCommand(place.input({ options: { permission: 'read' } }), CLI);

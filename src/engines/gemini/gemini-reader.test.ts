@@ -5,7 +5,7 @@ import { geminiReader } from './gemini-reader.ts';
 
 const read = (name: string) => readTranscript(geminiReader(), 'gemini', name);
 
-describe('what Gemini CLI prints', () => {
+describe('output of Gemini CLI', () => {
   it('joins the pieces of an answer', async () => {
     const { events, end } = await read('answer');
     expect(end).toEqual({ type: 'end', ok: true, answer: 'Hello from the model.', error: null });
@@ -77,7 +77,7 @@ describe('what Gemini CLI prints', () => {
   });
 });
 
-describe('how a turn of Gemini CLI ends', () => {
+describe('ends of a turn of Gemini CLI', () => {
   it.each([
     ['api-401', 'ENGINE_NOT_LOGGED_IN', 'The API answered 401: scripted 401'],
     ['api-429', 'ENGINE_RATE_LIMITED', 'scripted 429'],

@@ -88,7 +88,7 @@ describe('the command of opencode', () => {
   });
 });
 
-describe('what opencode may do', () => {
+describe('permissions of opencode', () => {
   it('is never asked about: everything is allowed or denied', () => {
     for (const permission of ['read', 'edit', 'full'] as const)
       for (const tools of [null, ['Read'], []])

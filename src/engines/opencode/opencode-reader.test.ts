@@ -10,7 +10,7 @@ import { opencodeReader } from './opencode-reader.ts';
 
 const read = (name: string) => readTranscript(opencodeReader(), 'opencode', name);
 
-describe('what opencode prints', () => {
+describe('output of opencode', () => {
   it('has an answer and the id of its chat', async () => {
     const { events, end } = await read('answer');
     expect(end).toEqual({ type: 'end', ok: true, answer: 'Hello from the model.', error: null });
@@ -67,7 +67,7 @@ describe('what opencode prints', () => {
   });
 });
 
-describe('how a turn of opencode ends', () => {
+describe('ends of a turn of opencode', () => {
   it('is no success after a rejected permission, though it exits with 0', async () => {
     const { events, end } = await read('not-allowed');
     expect(recordOf('opencode', 'not-allowed').code).toBe(0);

@@ -31,7 +31,7 @@ test('the whole command of a first turn', async () => {
   });
 });
 
-test("what is quiet and what is not kept is said in defaults, which the user's own settings outrank", async () => {
+test("quiet settings are defaults, which the user's own settings outrank", async () => {
   const { env, written } = await build();
   expect(env.QWEN_CODE_SYSTEM_DEFAULTS_PATH).toBe('/squad/turn/settings.json');
   expect(JSON.parse(written.get('settings.json')!)).toMatchObject({

@@ -33,7 +33,7 @@ const seedTemplate = `cursor-agent --approve-mcps --model composer-1 --print \\
 agent "<%= prompt %>"
 `;
 
-describe('what a template gives', () => {
+describe('result of a template', () => {
   it('is the command of the documented example, with and without a chat', () => {
     const head = ['cursor-agent', '--approve-mcps', '--model', 'composer-1', '--print'];
     expect(argv(seedTemplate)).toEqual([...head, '--resume', 'chat-1', 'agent', 'Do it']);

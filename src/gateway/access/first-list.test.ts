@@ -33,7 +33,7 @@ test('a tool that is asked for while what a server listed first is being kept is
   expect(fixture.denied).toEqual([]);
 });
 
-test('what a server listed and cannot be kept makes it unavailable, not unknown', async () => {
+test('a list that a server sent and that cannot be stored makes the server unavailable, not unknown', async () => {
   const { fixture } = setUp();
   await using _ = fixture;
   const kept = Promise.withResolvers<void>();

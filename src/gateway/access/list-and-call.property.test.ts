@@ -33,7 +33,7 @@ type AskedThing = (typeof THINGS)[number];
 
 const ROUNDS = amountOf(1_000_000, 20_000) / THINGS.length;
 
-test('what a run is listed it may use, and what it may use is listed, of every kind and by every way', {
+test('a run may use every tool that it is listed, and every usable tool is listed, of every kind and by every way', {
   tags: ['R2'],
   timeout: figureTimeout(60_000),
 }, async () => {

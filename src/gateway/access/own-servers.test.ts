@@ -104,7 +104,7 @@ test('none of them reveals a secret of another one, or of their agent', async ()
   );
 });
 
-test('one that hangs at its start is given up after half a minute', { tags: ['E10'] }, async () => {
+test('a server that hangs at its start is given up after half a minute', { tags: ['E10'] }, async () => {
   const never: Connect = ({ signal }) =>
     new Promise((_, reject) => signal!.addEventListener('abort', () => reject(signal!.reason)));
   const fixture = new GatewayFixture({ connect: never, config: configOf({}), workspace: folder });
@@ -116,7 +116,7 @@ test('one that hangs at its start is given up after half a minute', { tags: ['E1
   await told;
 });
 
-test('what a list is refused with names the server, its command, its last words, and what to do', {
+test('the refusal of a list names the server, its command, its last output, and the next step', {
   tags: ['E10'],
 }, async () => {
   const hung = local({
@@ -133,7 +133,7 @@ test('what a list is refused with names the server, its command, its last words,
   );
 });
 
-test('one that ended is not said to need more time, whatever it wrote', async () => {
+test('a server that ended is not said to need more time, whatever it wrote', async () => {
   const ended = { args: ['-e', 'console.error("no license found within the folder"); process.exit(3)'] };
   const { fixture, run } = setUp({ own: server(), ended: server(ended) });
   await using _ = fixture;

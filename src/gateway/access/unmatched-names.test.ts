@@ -102,7 +102,7 @@ test.each(['delete_repository', 'github__delete_*'])(
   },
 );
 
-test('what was confirmed stays so when the server lists its tools again, and means the tool when it comes', async () => {
+test('a confirmed name stays confirmed when the server lists its tools again, and means the tool when it appears', async () => {
   const { fixture, github, names } = setUp({ exclude: ['delete_repository'] });
   await using _ = fixture;
   await names();

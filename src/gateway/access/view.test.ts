@@ -166,7 +166,7 @@ test('of resources and prompts a role has what is named, and what a named templa
   expect(await view.getPrompt('files__other', {}, plainRequest())).toBeNull();
 });
 
-test('what belongs to the protocol between two neighbours goes no further', async () => {
+test('messages between two neighbours of the protocol are not passed on', async () => {
   const { files, view } = await setUp();
   let got: Json = {};
   const meta = {
@@ -253,7 +253,7 @@ test('a server of its own for each run: separate, able to ask its client, and go
   expect(fixture.gateway.viewOf(run)).toBeNull();
 });
 
-test('what one run’s own server lists otherwise takes nothing from other runs', async () => {
+test('another tool list of a server of one run takes nothing from other runs', async () => {
   const { files, fixture, view } = await setUp({ instance: 'per-agent' });
   expect(await view.tools()).toHaveLength(1);
   files.tools = [{ name: 'echo', description: 'Says something else', inputSchema: { type: 'object' } }];
@@ -455,7 +455,7 @@ test('a call that gets no free slot in time is answered with that, and it is no 
   ]);
 });
 
-test('one run has eight calls before a server at once, all runs together have thirty-two', async () => {
+test('a run has eight calls at a server at once, all runs together have thirty-two', async () => {
   const { files, fixture } = await setUp();
   let [now, most] = [0, 0];
   files.answer = async () => {

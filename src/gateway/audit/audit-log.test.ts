@@ -359,7 +359,7 @@ describe('a disk that fails', () => {
   });
 });
 
-describe('what a killed hub left', () => {
+describe('files of a killed hub', () => {
   test.each([1, 40, 200])('a line of which %i bytes were written is cut off and reported', async bytes => {
     const folder = auditFolder();
     await writeLog(folder, numbered(1, 3));

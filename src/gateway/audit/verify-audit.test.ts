@@ -45,7 +45,7 @@ async function tampering(): Promise<{
   return { lines, problemAfter, problemAfterBytes };
 }
 
-describe('one file', () => {
+describe('a single file', () => {
   test('as it was written is in order', async () => {
     const { problemAfter } = await tampering();
     expect(await problemAfter(lines => lines)).toBeNull();

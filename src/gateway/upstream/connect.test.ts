@@ -52,7 +52,7 @@ test('a link that ends by itself takes the process with it', async () => {
   await until(() => !isAlive(link.pid!), 'the process is gone');
 });
 
-test('what a server writes for a terminal is plain before its secrets are taken out', async () => {
+test('control characters in output of a server are removed before its secrets are', async () => {
   const script = `printf 's3\\033[31mcr\\033[0met\\342\\200\\213 is s3\\001cret\\n' >&2; exit 3`;
   await expect(connect(local('sh', '-c', script))).rejects.toThrow('It last wrote: *** is ***');
   expect(log).toContain('sample: *** is ***');
@@ -68,7 +68,7 @@ test('a server over http has no process', async () => {
   await sample.close();
 });
 
-test('one that does not start is explained by its own words, secrets left out, and leaves nothing', async () => {
+test('a server that does not start is explained by its own output without secrets, and leaves nothing behind', async () => {
   const fault = await connect(local('sh', '-c', 'echo "bad key s3cret" >&2; exit 3')).catch(error => error);
   expect(fault).toMatchObject({
     kind: 'exit',
@@ -77,14 +77,14 @@ test('one that does not start is explained by its own words, secrets left out, a
   expect(log).toContain('sample: bad key ***');
 });
 
-test('one that says nothing is given up in time', async () => {
+test('a silent server is given up in time', async () => {
   const { server } = local('sh', '-c', 'echo $$ >&2; cat >/dev/null');
   const fault = await connect(asked(server, 500)).catch(error => error);
   expect(fault.kind).toBe('timeout');
   expect(isAlive(Number(/wrote: (\d+)/.exec(fault.message)?.[1]))).toBe(false);
 });
 
-test('one that is aborted from outside fails with the reason and its last stderr line', async () => {
+test('a connect that is aborted from outside fails with the reason and the last line of stderr', async () => {
   const late = new UpstreamFault('timeout', 'it was not ready within 0.5 s');
   const { server } = local('sh', '-c', 'echo waiting for the database >&2; cat >/dev/null');
   const giveUp = new AbortController();
@@ -134,7 +134,7 @@ test('the last of a log is one line behind the fault, without the frames of a st
   expect(told('  \n')).toBe('It ended.');
 });
 
-test('it is cut from its beginning, and nothing is added to what is no fault of the server', () => {
+test('a long message is cut at its beginning, and nothing is added to an error that is not of the server', () => {
   expect(told(`${'x'.repeat(9_000)} the end`)).toMatch(/: …x{390,}.* the end$/);
   expect(told('x'.repeat(9_000)).length).toBeLessThan(500);
   expect([told('words', 'cancelled'), told('words', 'answer')]).toEqual(['It ended.', 'It ended.']);

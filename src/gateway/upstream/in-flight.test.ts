@@ -32,7 +32,7 @@ test('so many of one run and so many in all go at once, the rest in the order th
   expect(limits.count()).toBe(0);
 });
 
-test('who waits can give up, and leaves nothing to be given back', async () => {
+test('a waiting call can give up, and leaves nothing to be given back', async () => {
   const limits = createInFlight({ inAll: 1, ofOneRun: 1 }, new VirtualTime());
   const [a, b] = [newRunId(), newRunId()];
   expect(limits.enter(a, never, 30_000)).toBeUndefined();
@@ -46,7 +46,7 @@ test('who waits can give up, and leaves nothing to be given back', async () => {
   expect(limits.enter(b, never, 30_000)).toBeUndefined();
 });
 
-test('who waits does so for a time only, and one that was let in is not sent away later', async () => {
+test('a call waits for a limited time only, and one that was admitted is not rejected later', async () => {
   const time = new VirtualTime();
   const limits = createInFlight({ inAll: 1, ofOneRun: 1 }, time);
   const [a, b, c] = [newRunId(), newRunId(), newRunId()];

@@ -69,7 +69,7 @@ test('while it is being checked every run is notified, the lists stay, and its s
   ]);
 });
 
-test('one that answers no probe is gone from the lists, and each run is notified', async () => {
+test('a server that answers no probe is removed from the lists, and each run is notified', async () => {
   const { fixture, one, call, status, pinged } = await setUp();
   await using _ = fixture;
   await call();

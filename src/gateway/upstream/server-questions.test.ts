@@ -56,7 +56,7 @@ test('a client that can be asked is handed the question as it came', async () =>
   expect(asked).toEqual([]);
 });
 
-test('what is more than a form is nobody’s to answer, and a server that never stops asking is left', async () => {
+test('a request with more than forms is passed on unanswered, and a server that never stops asking is left', async () => {
   const { files, asked, call } = await setUp();
   const mixed = {
     resultType: 'input_required',

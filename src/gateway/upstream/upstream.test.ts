@@ -224,7 +224,7 @@ test('a call that ran out of time marks it unhealthy at once, and a probe that i
   expect(server.connects).toBe(1);
 });
 
-test('one that answers no probe either is ended with all its calls, and goes the way of every failing server', {
+test('a server that answers no probe is ended with all its calls, like every failing server', {
   tags: ['B7'],
 }, async () => {
   const { server, upstream, time } = setUp();
@@ -241,7 +241,7 @@ test('one that answers no probe either is ended with all its calls, and goes the
   expect(server.live.size).toBe(0);
 });
 
-test('one that is late three times in a row is left alone for a while, though it answers probes; calls under way finish', async () => {
+test('a server that is late three times in a row is left alone for a while, though it answers probes; running calls finish', async () => {
   const { server, upstream, time } = setUp();
   const slow = Promise.withResolvers<Record<string, unknown>>();
   server.answer = async ({ method }) => {
@@ -286,7 +286,7 @@ test('calls that were made together and are late together are late once', async 
   expect(await Promise.all(calls)).toEqual(over.map(() => 'timeout'));
 });
 
-test('what is late while it is being checked is neither counted nor probed again', async () => {
+test('late calls during a check are neither counted nor probed again', async () => {
   const { server, upstream } = setUp();
   let probes = 0;
   const over = Promise.withResolvers<Record<string, unknown>>();
@@ -307,7 +307,7 @@ test('what is late while it is being checked is neither counted nor probed again
   expect(probes).toBe(1);
 });
 
-test('one that does not let us in is not asked again until something has changed', {
+test('a server that refuses the login is not asked again until something has changed', {
   tags: ['R25'],
 }, async () => {
   const { server, upstream, time } = setUp();
@@ -382,7 +382,7 @@ test('ending it in the middle of a start leaves nothing behind', async () => {
   expect(upstream.health).toBe('idle');
 });
 
-test('one that was ended is not started again by whoever still knows of it', async () => {
+test('a server that was ended is not started again by a stale reference', async () => {
   const { server, upstream } = setUp();
   await ask(upstream);
   await upstream.retire();

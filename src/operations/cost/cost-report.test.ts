@@ -17,7 +17,7 @@ const used = (costUsd: number | null, some: Partial<Usage> = {}): Usage => ({
   ...{ input: 10, output: null, cached: null, costUsd, costIsEstimated: false, ...some },
 });
 
-describe('what runs have cost', () => {
+describe('cost of runs', () => {
   test('is not known where nothing was reported, and every day is there', async () => {
     const nothing = await report({ days: 3 });
     expect(nothing.days).toHaveLength(3);

@@ -63,7 +63,7 @@ test('has the members in their order, all that came of them, and what each took 
   expect(shown.total).toEqual({ usage: usage(3.25, 105), unreported: 1 });
 });
 
-test('what was not reported is unknown in every sum', async () => {
+test('unreported usage is unknown in every sum', async () => {
   const run = hub.run({ status: 'completed' });
   await hub.put(run);
   const { totals, total } = await hub.ask<Shown>(showSquad, { squad: hub.squad.id });

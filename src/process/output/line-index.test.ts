@@ -60,7 +60,7 @@ describe('which line is where', () => {
     expect(await index.lineAt(path, 1_500_001, LONG)).toMatchObject({ line: 500_001, offset: 1_500_000 });
   });
 
-  test('what is added is counted on, what was replaced by something shorter is counted anew', async () => {
+  test('added lines are counted on, a file that was replaced by a shorter one is counted anew', async () => {
     const path = file('one\ntwo');
     const index = createLineIndex();
     expect(await index.offsetOf(path, 9, LONG)).toMatchObject({ line: 2, lines: 2 });

@@ -9,7 +9,7 @@ const env = { PATH: process.env.PATH ?? '' };
 const start = (...argv: [string, ...string[]]) => startPiped({ argv, cwd: '/', env });
 const isThere = (pid: number) => existsSync(`/proc/${pid}`);
 
-test('it is talked to over its streams', async () => {
+test('a child reads and writes over its streams', async () => {
   const child = start('/bin/sh', '-c', 'read line; echo "got $line"; echo bad >&2; exit 3');
   child.stdin.end('words\n');
   const said = Promise.all([text(child.stdout), text(child.stderr)]);
@@ -17,14 +17,14 @@ test('it is talked to over its streams', async () => {
   expect(await said).toEqual(['got words\n', 'bad\n']);
 });
 
-test('one that is not there is an end with a reason', async () => {
+test('a missing program is an end with a reason', async () => {
   const child = start('/not/there');
   expect(child.pid).toBeNull();
   expect(await child.ended).toMatchObject({ code: null, failure: { code: 'ENOENT' } });
   child.kill();
 });
 
-test('it is ended with all below it, whatever they do with signals and groups', async () => {
+test('a child is ended with all processes below it, whatever they do with signals and groups', async () => {
   const child = start(
     '/bin/sh',
     '-c',
@@ -38,7 +38,7 @@ test('it is ended with all below it, whatever they do with signals and groups', 
   await expect.poll(() => below.filter(isThere)).toEqual([]);
 });
 
-test('one with nothing below it is ended, too', async () => {
+test('a child without processes below it is ended', async () => {
   const child = start('/bin/sleep', '63');
   child.kill();
   expect(await child.ended).toMatchObject({ signal: 'SIGKILL' });

@@ -30,14 +30,14 @@ test('a failure is reported with its stderr', async () => {
   ).toContain('ENOENT');
 });
 
-test('one that does not end is ended, with what it started', async () => {
+test('a hook that does not end is ended, with the processes it started', async () => {
   // On a busy machine a shell needs most of a second to begin.
   expect(await hook('sleep 600 & echo $! > pid; wait', { limitMs: 3_000 })).toContain('took longer than');
   const pid = Number(readFileSync(join(cwd, 'pid'), 'utf8'));
   await expect.poll(() => existsSync(`/proc/${pid}/exe`)).toBe(false);
 });
 
-test('one that is no longer wanted is ended, with what it started', async () => {
+test('a hook that is no longer needed is ended, with the processes it started', async () => {
   const stop = new AbortController();
   const told = hook('sleep 600 & echo $! > pid.new; mv pid.new pid; wait', { signal: stop.signal });
   await expect.poll(() => existsSync(join(cwd, 'pid'))).toBe(true);

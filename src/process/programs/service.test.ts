@@ -126,7 +126,7 @@ describe('a service', () => {
   });
 });
 
-describe('what it says on stderr', () => {
+describe('its output on stderr', () => {
   test('comes in lines', async () => {
     const { running, lines } = await shell('printf "one\\ntwo\\nthree" >&2');
     await running.ended;
@@ -189,7 +189,7 @@ describe('a service that cannot be started says why', () => {
   });
 });
 
-describe('what a dead hub left behind', () => {
+describe('services of a dead hub', () => {
   test('is ended by the next one of the same home, and nobody else’s is', async () => {
     const dead = createServiceTags(folder);
     const other = createServiceTags(`${folder}/other`);

@@ -75,11 +75,11 @@ test('a program that stays is left alone, in a session of its own and without a 
   }
 });
 
-test('one that hands its window over and ends has opened it', async () => {
+test('a terminal program that hands its window over and ends has opened it', async () => {
   await expect(openWindow({ argv: sh('exit 0'), cwd, env, settleMs: 60_000 })).resolves.toBeUndefined();
 });
 
-test('one that fails at once, or cannot be started, is reported', async () => {
+test('a terminal program that fails at once, or cannot be started, is reported', async () => {
   await expect(openWindow({ argv: sh('exit 3'), cwd, env, settleMs: 60_000 })).rejects.toThrow(
     '/bin/sh ended at once (exit 3)',
   );

@@ -45,7 +45,7 @@ test('on another system than Linux the problem says what is missing', { tags: ['
   });
 });
 
-test('one without user namespaces is refused with its own message', async () => {
+test('a bwrap without user namespaces is refused with its own message', async () => {
   const path = bubblewrap('denied', 'echo "bwrap: No permissions to create a new namespace" >&2; exit 1');
   expect(await problemOf(path)).toMatchObject({
     reason: expect.stringContaining('No permissions to create a new namespace'),
@@ -53,7 +53,7 @@ test('one without user namespaces is refused with its own message', async () => 
   });
 });
 
-test('one that runs the program without any sandbox is refused', {
+test('a bwrap that runs the program without any sandbox is refused', {
   tags: ['leaving-the-sandbox'],
 }, async () => {
   const path = bubblewrap('fake', 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"');
@@ -65,14 +65,16 @@ test('one that runs the program without any sandbox is refused', {
 test.each([
   ['shows a folder of the machine', `--bind '${folder}' /squad-seen`, 'they see /squad-seen of this machine'],
   ['lets programs write to one', '--bind /usr /usr', 'they can write to /usr of this machine'],
-])('one that %s is refused', async (_what, added, reason) => {
+])('a bwrap that %s is refused', async (_what, added, reason) => {
   const script = `for arg; do shift; [ "$arg" = --remount-ro ] && set -- "$@" ${added}; set -- "$@" "$arg"; done; exec ${real} "$@"`;
   expect(await problemOf(bubblewrap('open', script))).toMatchObject({
     reason: expect.stringContaining(reason),
   });
 });
 
-test('one that drops the filter of system calls is refused', { tags: ['leaving-the-sandbox'] }, async () => {
+test('a bwrap that drops the filter of system calls is refused', {
+  tags: ['leaving-the-sandbox'],
+}, async () => {
   const script = `for arg; do shift; case $arg in --seccomp) skip=1;; *) [ "$skip" ] && skip= || set -- "$@" "$arg";; esac; done; exec ${real} "$@"`;
   expect(await problemOf(bubblewrap('unfiltered', script))).toMatchObject({
     reason: expect.stringContaining('their system calls are not filtered'),
@@ -88,7 +90,7 @@ test('an older one is used without the option it lacks; one that lacks more is t
   });
 });
 
-test('one that is replaced is proven again', async () => {
+test('a bwrap that is replaced is tried again', async () => {
   const path = bubblewrap('replaced', `exec ${real} "$@"`);
   const sandboxes = createSandboxes({ path, rooms: null });
   expect(await sandboxes.problem('full')).toBeNull();

@@ -138,7 +138,7 @@ describe('inside', () => {
     expect(exitCode).toBe(143);
   });
 
-  test('it has no privileges and cannot get any', { tags: ['leaving-the-sandbox'] }, async () => {
+  test('the agent has no privileges and cannot get any', { tags: ['leaving-the-sandbox'] }, async () => {
     const script =
       'grep -E "^(CapEff|CapBnd|NoNewPrivs)" /proc/self/status; unshare -U true 2>/dev/null && echo unshared; mount -t tmpfs none /tmp 2>/dev/null && echo mounted; true';
     expect((await run(confined(script))).out).toBe(

@@ -55,7 +55,7 @@ test('a helper that ends a moment after its agent is not called a leftover', asy
   expect(await sweep(table, tree, 500)).toEqual({ ended: [], survivors: [] });
 });
 
-test('what cannot be ended is not listed as ended', async () => {
+test('a process that cannot be ended is not listed as ended', async () => {
   const { exit, tree } = await leader('sleep 61 & sleep 62 & echo ready; exit 0');
   await exit;
   tree.wrapperEnded(Date.now());

@@ -57,7 +57,7 @@ describe.each(sources)('by $name', ({ name, source }) => {
   const runOf = createRunOfProcess(runsDir, source);
   const key = name === 'ps' ? 'ps' : 'proc';
 
-  test('what is started inside a run is in it, also with an empty environment', async () => {
+  test('a process that was started inside a run is in it, also with an empty environment', async () => {
     const own = wrapper(
       `run_${key}_plain`,
       `env -i /bin/sh -c 'echo $$ >"$0.new"; mv "$0.new" "$0"; sleep 60' "${root}/${key}-plain" & wait`,
@@ -76,7 +76,7 @@ describe.each(sources)('by $name', ({ name, source }) => {
     expect(await runOf(await pidIn(`${key}-liar`))).toEqual({ runId: `run_${key}_liar`, isProven: true });
   });
 
-  test('one that was orphaned and left the session is known by its mark, which proves nothing', async () => {
+  test('an orphan that left the session is known by its mark, which proves nothing', async () => {
     const runId = `run_${key}_orphan`;
     wrapper(
       runId,

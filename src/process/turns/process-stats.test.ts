@@ -26,7 +26,7 @@ for (const [name, table] of [
     await live.ended;
   });
 
-  test(`what a child uses counts as the agent's, by ${name}`, async () => {
+  test(`usage of a child counts as usage of the agent, by ${name}`, async () => {
     const turn = turns.turn('(while :; do :; done) & wait');
     const live = await supervisor.start(turn, options);
     await until(async () => (await live.processStats()).processes === 2, 'the child');
@@ -36,7 +36,7 @@ for (const [name, table] of [
     await live.ended;
   });
 
-  test(`one that is stopped by a signal is distinguished from one that waits, by ${name}`, async () => {
+  test(`a process that is stopped by a signal is distinguished from a waiting one, by ${name}`, async () => {
     const turn = turns.turn('echo $$; sleep 61');
     const live = await supervisor.start(turn, options);
     await turns.said(turn, '\n');

@@ -140,7 +140,7 @@ describe('whether a turn has begun', () => {
   });
 });
 
-describe('what a folder says', () => {
+describe('evidence in a folder', () => {
   test('no folder, or none that a wrapper took: it never started', async () => {
     const turn = turns.turn('true');
     expect(await nextHub().find(turn, options)).toEqual({ state: 'never_started' });

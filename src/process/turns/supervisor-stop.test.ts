@@ -111,7 +111,7 @@ describe('stop', () => {
 });
 
 describe('at a normal end', () => {
-  test('what the agent left behind is ended and reported', { tags: ['S12'] }, async () => {
+  test('processes that the agent left behind are ended and reported', { tags: ['S12'] }, async () => {
     const turn = turns.turn(`sleep 61 & setsid sh -c 'trap "" TERM; while :; do sleep 0.05; done' & exit 0`);
     const end = await (await supervisor.start(turn, options)).ended;
     expect(end.exitCode).toBe(0);

@@ -60,7 +60,7 @@ test('members are the group, the session, the tagged and all that descends from 
   expect((await tree.members()).wrapper?.pid).toBe(WRAPPER);
 });
 
-test('one that was found once stays known after its parent died, but its number alone is not enough', async () => {
+test('a process that was found once stays known after its parent died, but its number alone is not enough', async () => {
   const { world, pids } = given();
   world.rows = [at(WRAPPER), at(2001, { ppid: WRAPPER }), at(2002, { ppid: 2001 }), at(2003, { ppid: 2001 })];
   expect(await pids()).toEqual([2001, 2002, 2003]);
@@ -103,7 +103,7 @@ test('after an end at an unknown time the group says nothing', async () => {
   expect(await pids()).toEqual([]);
 });
 
-describe('that nothing is left', () => {
+describe('proof that nothing is left', () => {
   const later = WRAPPER + 1;
   const ended = () => {
     const found = given({ isNew: true });

@@ -77,7 +77,7 @@ describe('a database that cannot be used is refused with its reason', () => {
     });
   });
 
-  test('it is read-only', async () => {
+  test('the server is read-only', async () => {
     const url = serverUrl(url => url.searchParams.set('options', '-c default_transaction_read_only=on'));
     expect(await refusal(url)).toMatchObject({
       code: 'PERMISSION_DENIED',
@@ -85,7 +85,7 @@ describe('a database that cannot be used is refused with its reason', () => {
     });
   });
 
-  test('it does not have UTF-8', async () => {
+  test('the server does not have UTF-8', async () => {
     await query(
       inject('postgres')!,
       `create database ascii encoding 'SQL_ASCII' locale_provider libc locale 'C' template template0`,
@@ -116,7 +116,7 @@ describe('a database that cannot be used is refused with its reason', () => {
   });
 });
 
-describe('one hub at a time', () => {
+describe('a single hub at a time', () => {
   test('a second one is refused until the first has closed the database', async () => {
     const database = await newSchema();
     const first = await open(database, 'one');

@@ -16,7 +16,7 @@ async function contender(file: string) {
   return { ask, kill: child.kill };
 }
 
-test('one process holds it, another is refused, until it is given back', async () => {
+test('one process holds the lock, another is refused until it is released', async () => {
   const file = tempFile('hub.lock');
   const [one, two] = [await contender(file), await contender(file)];
   expect(await one.ask('take')).toBe('held');

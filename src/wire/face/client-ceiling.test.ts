@@ -4,7 +4,7 @@ import { type Waiter, waitCeilingMs } from './client-of.ts';
 const ceiling = (clientName: string | null, more: Partial<Waiter> = {}) =>
   waitCeilingMs({ clientName, transport: 'stream', wantsProgress: true, ...more });
 
-describe('how long a client may be kept waiting', () => {
+describe('maximum wait of a client', () => {
   it.each([
     ['claude-code', null],
     ['Claude Code', null],

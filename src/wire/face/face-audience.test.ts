@@ -107,7 +107,7 @@ describe('a log message to a modern client', () => {
   });
 });
 
-describe('what is said to one owner', () => {
+describe('messages for one owner', () => {
   it('is heard by no other, in either era', async () => {
     const { client, handler } = await overHttp();
     const heard: string[] = [];

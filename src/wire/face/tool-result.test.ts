@@ -45,7 +45,7 @@ it.each([
   ['words beside structured content', failing('It broke.', { structuredContent: ERROR })],
   ['several texts', { ...saying('{}', 'b'), isError: true }],
   ['a success', { ...saying(JSON.stringify(ERROR)), structuredContent: ERROR }],
-])('what would lose something stays as it is: %s', (_what, result) => {
+])('a value that would lose something stays as it is: %s', (_what, result) => {
   expect(readableResult(result, QWEN)).toBe(result);
 });
 

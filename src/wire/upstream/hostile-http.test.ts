@@ -71,7 +71,7 @@ const faultOf = (promise: Promise<unknown>): Promise<UpstreamFault> =>
     },
   );
 
-describe('who may not come in', () => {
+describe('refused access', () => {
   test.each([401, 403])('fails at once with HTTP %i, and asks only once', { tags: ['R25'] }, async status => {
     const server = await serve((_request, response) => void response.writeHead(status).end('no'));
     closing.push(server.close);
@@ -109,7 +109,7 @@ describe('a server that has no time', () => {
   });
 });
 
-describe('where we do not go', () => {
+describe('refused addresses', () => {
   test.each([301, 302, 307, 308])('to another host, by HTTP %i', async status => {
     const elsewhere = await serve((_request, response) => void response.end());
     closing.push(elsewhere.close);

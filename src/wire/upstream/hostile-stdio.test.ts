@@ -129,7 +129,7 @@ describe('silence', () => {
   });
 });
 
-describe('what nobody asked for', () => {
+describe('unsolicited messages', () => {
   test('is skipped: print-outs, blank lines, things that are no messages', async () => {
     const { link, heard } = await hostile('junk');
     expect(await call(link)).toEqual(said('after junk'));
@@ -220,7 +220,7 @@ describe('too much', () => {
   });
 });
 
-describe('what a server asks', () => {
+describe('requests of a server', () => {
   test('is refused where nobody can be asked, but for a ping', async () => {
     const { link, heard } = await hostile('asks-for-sampling');
     void faultOf(call(link));

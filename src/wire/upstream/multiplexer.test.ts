@@ -58,7 +58,7 @@ describe('time', () => {
   });
 });
 
-describe('what a server asks', () => {
+describe('requests of a server', () => {
   const never = () => new Promise<Json>(() => {});
 
   test('can be taken back, and is not answered then', async () => {
@@ -121,7 +121,7 @@ test('an error without a code or a message is none', async () => {
   }
 });
 
-test('what one client can be asked rides in its own request, over what is said for all', () => {
+test('capabilities of one client are in its own request, beside those of all', () => {
   const { mux, sent } = given();
   mux.envelope = { 'io.modelcontextprotocol/clientCapabilities': {}, who: 'us' };
   void mux.request('x', { a: 1 }, { timeoutMs: 1000, capabilities: { elicitation: {} } }).catch(() => {});

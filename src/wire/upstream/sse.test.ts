@@ -82,7 +82,7 @@ test('a server that wants its messages sent elsewhere is refused', async () => {
   });
 });
 
-test('one that says nothing, not even where to send to, is given up', async () => {
+test('a stream that says nothing, not even where to send to, is given up', async () => {
   const server = await serve((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     response.write(': hello\n\n');

@@ -98,7 +98,7 @@ test('nothing changed is no text', async () => {
   expect(await diffOf(() => {})).toEqual({ text: '', isTruncated: false });
 });
 
-test('it is cut at a whole line, and says so', async () => {
+test('a diff is cut at a whole line, and says so', async () => {
   const { text, isTruncated } = await diffOf(() => {
     repo.write('a.txt', 'ü'.repeat(50).concat('\n').repeat(400));
     repo.write('new.txt', 'y\n'.repeat(10_000));

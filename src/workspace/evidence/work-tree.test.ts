@@ -59,7 +59,7 @@ function commitAsSquad(repo: Repository, subject: string): void {
   repo.git('commit', '-qm', subject, '--author=Squad <squad@localhost>');
 }
 
-describe('what Squad puts on a branch', () => {
+describe('commits of Squad on a branch', () => {
   test('for a reviewer is nobody’s work, there or taken out again', async () => {
     const repo = started();
     const given = await changedBy(repo, () => {
@@ -75,7 +75,7 @@ describe('what Squad puts on a branch', () => {
     expect(taken).toMatchObject({ names: [], commits: { count: 0, newest: [] } });
   });
 
-  test('of what the agent had not committed is the agent’s work', async () => {
+  test('of uncommitted changes of the agent are work of the agent', async () => {
     const repo = started();
     const changes = await changedBy(repo, () => {
       repo.append('a.txt', 'three\n');
@@ -206,7 +206,7 @@ describe('files', () => {
     expect(changes.lines).toBeNull();
   });
 
-  test('one that was dirty and holds again what it held does not count, nor one that only got a new date', async () => {
+  test('a changed file with its old content again does not count, nor one with only a new date', async () => {
     const repo = started();
     repo.append('a.txt', 'mine\n');
     const changes = await changedBy(repo, () => {
@@ -218,7 +218,7 @@ describe('files', () => {
     expect(changes.names).toEqual([]);
   });
 
-  test('one that was clean and was put back does not count', async () => {
+  test('a clean file that was put back does not count', async () => {
     const repo = started();
     const changes = await changedBy(repo, () => {
       repo.append('a.txt', 'no\n');
@@ -247,7 +247,7 @@ describe('files', () => {
     expect((await changedBy(repo, () => repo.write('a.txt', 'new'))).names).toEqual(['A a.txt']);
   });
 
-  test('those outside the folder the agent works in are marked', async () => {
+  test('files outside the folder of the agent are marked', async () => {
     const repo = started();
     const work = () => {
       repo.append('a.txt', 'x\n');
@@ -673,7 +673,7 @@ describe('repositories of every kind', () => {
   });
 });
 
-describe('where git has no answer, that is the answer', () => {
+describe('a failure of git is reported as the answer', () => {
   test('no repository, a bare one, an empty .git', async () => {
     const repo = started();
     const tree = createWorkTree(repo.env);

@@ -6,7 +6,7 @@ const NOTHING = { servers: {} };
 const imported = (text: string, existing: Pick<McpConfig, 'servers'> = NOTHING) =>
   importServers([{ file: '/w/mcp.json', text }], existing);
 
-describe('what other clients have', () => {
+describe('servers of other clients', () => {
   it('comes from a .mcp.json', { tags: ['B8'] }, () => {
     const { servers, left } = imported(`{
       "mcpServers": {

@@ -62,7 +62,7 @@ async function until(what: string, look: () => boolean): Promise<void> {
   throw new Error(`It did not become so in time: ${what}`);
 }
 
-describe('what is in force', () => {
+describe('configuration in force', () => {
   it('is nothing without a file', async () => {
     expect(configs.known(workspace)).toBeNull();
     expect(await configs.of(workspace)).toEqual({ file, state: 'none', config: null, warnings: [] });

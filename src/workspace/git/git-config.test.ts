@@ -149,7 +149,7 @@ describe('a filter is not run', { tags: ['programs-that-git-would-run'] }, () =>
   });
 });
 
-describe('what does no harm counts', () => {
+describe('harmless settings count', () => {
   const asked = async (...args: string[]) => String(await (await openGit(repo.root, repo.env)).run(args));
 
   test('values come through as they are, and nothing else does', async () => {

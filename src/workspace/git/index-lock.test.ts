@@ -46,7 +46,7 @@ test('says whose it is, is there for the work alone, and leaves nothing behind',
   expect(readdirSync(gitDir)).toEqual([]);
 });
 
-test('one at a time, also within one process', async () => {
+test('one holder at a time, also within one process', async () => {
   const { gitDir } = locked(null);
   let inside = 0;
   const once = () =>

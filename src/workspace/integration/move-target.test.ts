@@ -198,7 +198,7 @@ test('new files are written by the attributes of the new commit', async () => {
   expect(repo.read('changed.txt')).toBe('other\r\n');
 });
 
-describe('what somebody saves on the way stays, and status tells of it', () => {
+describe('a change that somebody saves meanwhile stays, and status reports it', () => {
   /** Once, at the first such step. */
   const at = (step: string, act: () => void) => {
     let isMade = false;
@@ -318,7 +318,7 @@ describe('killed on the way, it is finished or as before', () => {
     isFollowed();
   });
 
-  test('what the user wrote meanwhile is left alone and told', { tags: ['F6'] }, async () => {
+  test('changes of the user meanwhile are left alone and reported', { tags: ['F6'] }, async () => {
     die('old files removed');
     repo.write('changed.txt', 'mine\n');
     expect((await integration().settle(move)).notes).toEqual(['changed.txt was left as it is in the folder']);
@@ -326,7 +326,7 @@ describe('killed on the way, it is finished or as before', () => {
     expect(repo.git('status', '--porcelain')).toBe(' M changed.txt\n');
   });
 
-  test('what was saved to a file that was out then goes back, or beside what is there', async () => {
+  test('changes to a file that was out are put back, or beside the present file', async () => {
     die('new files written');
     const out = (path: string) => repo.path(`.git/squad-aside/old/${path}`);
     writeFileSync(out('changed.txt'), 'mine\n');

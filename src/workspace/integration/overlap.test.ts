@@ -43,7 +43,7 @@ test('committed, uncommitted and untracked files count, ignored ones do not', { 
   });
 });
 
-test('what a reviewer wrote to the author does not count, committed or not', async () => {
+test('a letter of a reviewer to the author does not count, committed or not', async () => {
   const { tree, inTree } = begin();
   put('REVIEW_FEEDBACK.md');
   put('folder/REVIEW_FEEDBACK.md');
@@ -61,7 +61,7 @@ test('a renamed file counts by both names, staged or committed', async () => {
   expect((await touchedFiles(tree, repo.env)).files).toEqual(['a.txt', 'b.txt', 'c.txt', 'd.txt']);
 });
 
-test('what a branch took over from its base branch, or has not yet, is not its own', async () => {
+test('commits that a branch merged from its base branch, or does not have yet, do not count as its own', async () => {
   const { tree, inTree } = begin();
   repo.write('of-main.txt', 'new\n');
   repo.commit('Meanwhile');

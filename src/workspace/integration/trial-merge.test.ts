@@ -94,7 +94,7 @@ describe('a branch in conflict is left out with its files, and the others go on'
   });
 });
 
-test('what is in already, or never had anything, is nothing to merge', async () => {
+test('a branch that is merged, or never had commits, is not merged', async () => {
   const x = branch('x', { 'x.txt': 'x\n' });
   repo.git('merge', '-q', '--no-ff', '-m', 'In', 'x');
   const empty = { branch: 'empty', tip: main(), message: '' };
@@ -145,7 +145,7 @@ test('a merge driver of the repository is not run: what it would merge is a conf
   expect(existsSync(mark)).toBe(false);
 });
 
-test('nor is one without a name', { tags: ['programs-that-git-would-run'] }, async () => {
+test('a merge driver without a name is not run', { tags: ['programs-that-git-would-run'] }, async () => {
   const mark = join(repo.folder, 'tripped');
   repo.append('.git/config', `[merge ""]\n\tdriver = "touch ${mark}"\n`);
   repo.write('.git/info/attributes', '* merge=\n');

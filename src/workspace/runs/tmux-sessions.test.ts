@@ -273,7 +273,7 @@ test('a tmux server that was killed meanwhile is no error, and the next session 
 test.each([
   ['refuses', "echo 'no sockets today' >&2; exit 1", 'no sockets today'],
   ['hangs', 'exec tail -f /dev/null', 'time'],
-])('where tmux %s, that is reported, and the run has no session', async (_does, lines, said) => {
+])('a tmux that %s is reported, and the run has no session', async (_does, lines, said) => {
   writeFileSync(join(folder, 'tmux'), `#!/bin/sh\n${lines}\n`, { mode: 0o755 });
   const here = sessions({ env: { ...env, PATH: `${folder}:${env.PATH}` } });
   expect(await here.open(run())).toBeNull();

@@ -191,7 +191,7 @@ describe('the engine of a role', () => {
       await expect((await open({ ENGINE_COMMAND: 'mine' })).engine(null, {})).rejects.toMatchObject(refusal);
     });
 
-    test('nor by a template for chats that is not trusted, where chats are opened', async () => {
+    test('not by an untrusted template for chats, where chats are opened', async () => {
       await put('work/templates/create-chat.template', 'theirs');
       const env = { RUN_TEMPLATE: 'mine -p' };
       await expect((await open({ ...env, STATE_MODE: 'stateful' })).engine(null, {})).rejects.toMatchObject(
@@ -200,7 +200,7 @@ describe('the engine of a role', () => {
       expect((await (await open(env)).engine(null, {})).spec).toMatchObject({ runTemplate: 'mine -p' });
     });
 
-    test('nor where its template cannot be read', async () => {
+    test('not where its template cannot be read', async () => {
       await mkdir(join(root, 'work/templates/run-agent.template'), { recursive: true });
       await expect((await open({ ENGINE_COMMAND: 'scripted' })).engine(null, {})).rejects.toMatchObject({
         code: 'CONFIG_INVALID',
@@ -241,7 +241,7 @@ test('a configuration of other servers waits for trust, unless it has none', asy
   expect(await (await open({})).untrusted()).toEqual([]);
 });
 
-describe('what a role grants from a folder that the user named', () => {
+describe('grants of a role from a folder that the user named', () => {
   const lead = '---\nspawn: true\n---\nYou lead.';
   const inside = (): Partial<Caller> => ({
     parent: {

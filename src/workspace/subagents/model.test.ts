@@ -34,7 +34,7 @@ test.each([
   expect(found).toEqual([]);
 });
 
-test('what the model says comes before what defaults say, key by key', () => {
+test('settings of the model outrank the defaults, key by key', () => {
   const { spec } = specOf(
     { max_output: 9000, generationDefaults: { temperature: 1, thinkingBudget: '4000' } },
     { generationParams: { temperature: 0.2, topP: 0.5, maxGenerationTokens: 100, stopSequences: ['.'] } },

@@ -48,7 +48,7 @@ test('lists of tools add to each other, for a run without a role', () => {
   expect(all!.tools).toEqual({ only: [], except: new Set() });
 });
 
-test('what lies beside the file is found from anywhere', () => {
+test('files beside the subagent file are found from any folder', () => {
   const { config, found } = configOf({
     reviewer: {
       command: 'squad',
@@ -62,7 +62,7 @@ test('what lies beside the file is found from anywhere', () => {
   });
 });
 
-test('what is odd about one is said at its place', () => {
+test('a problem of a server is reported at its place', () => {
   const { found } = configOf({
     coder: { command: 'cpe', args: ['mcp', 'serve', '--config', './c.yaml'], headers: { a: 'b' } },
     web: { type: 'sse', url: 'http://mcp.example/', command: 'x', timeout: 90_000 },

@@ -8,7 +8,7 @@ const fixtures = join(import.meta.dirname, '..', 'fixtures', 'subagents');
 const { root, file, write, read, refusal, findings } = sampleSubagent();
 
 describe('files of CPE work unchanged', () => {
-  test('one that thinks, with a schema', { tags: ['E1'] }, async () => {
+  test('a subagent that thinks, with a schema', { tags: ['E1'] }, async () => {
     const path = join(fixtures, 'review_agent.cpe.yaml');
     expect(await lintSubagent(path, ENV)).toEqual([]);
     expect(await readSubagent(path, ENV)).toEqual({
@@ -25,7 +25,7 @@ describe('files of CPE work unchanged', () => {
     });
   });
 
-  test('one that works, with code mode and servers', { tags: ['E1'] }, async () => {
+  test('a subagent that works, with code mode and servers', { tags: ['E1'] }, async () => {
     const path = join(fixtures, 'coder_agent.cpe.yaml');
     expect(await lintSubagent(path, ENV)).toEqual([]);
     const { name, codeMode, servers, outputSchema } = await readSubagent(path, ENV);
@@ -386,7 +386,7 @@ describe('the key of a model', () => {
   });
 });
 
-describe('what a file says counts', () => {
+describe('fields of a file have effect', () => {
   test('times, turns and variables in paths', async () => {
     write({
       defaults: '\n  model: opus\n  timeout: 1h30m\n  maxTurns: 7\n  systemPromptPath: $PROMPTS/p.md',

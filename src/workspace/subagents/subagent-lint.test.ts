@@ -37,7 +37,7 @@ test('a mistake in one part hides nothing in the others, nor in its own', { tags
   ]);
 });
 
-describe('what only this machine lacks is a warning to whoever checks the file, and an error to whoever uses it', () => {
+describe('a problem of this machine only is a warning for a check of the file, and an error for its use', () => {
   const table: [string, Record<string, string>, string, string][] = [
     [
       'the key of the model',
@@ -172,7 +172,7 @@ describe('a file with far too much wrong in it', () => {
   });
 });
 
-describe('what has no effect is said, and keeps nothing from working', () => {
+describe('fields without effect are reported, and do not stop anything', () => {
   test('a format in the output schema that nobody checks', async () => {
     const a = { type: 'string', format: 'no-such-format' };
     const schema = { type: 'object', properties: { a, b: a, c: { type: 'string', format: 'date' } } };
@@ -240,7 +240,7 @@ describe('what has no effect is said, and keeps nothing from working', () => {
     ]);
   });
 
-  test('what may have been meant is named', async () => {
+  test('a similar field is suggested', async () => {
     write({ mcpServer: '{}' });
     expect(await lintSubagent(file, ENV)).toMatchObject([{ suggestion: 'Did you mean mcpServers?' }]);
   });

@@ -40,7 +40,7 @@ function write(path: string, text: string): string {
   return file;
 }
 
-describe('what a team knows', () => {
+describe('memory of a team', () => {
   it('is nothing without the folder, which a note says and a record is refused for', async () => {
     expect(await team.roster()).toEqual({ members: [], notes: [expect.stringContaining('squad init')] });
     expect(await team.backlog()).toEqual({

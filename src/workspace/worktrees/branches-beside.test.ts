@@ -34,7 +34,7 @@ function besideAgent(script: string) {
 
 const COMMIT = 'git -c user.name=A -c user.email=a@a commit -q';
 
-test('what an agent commits meanwhile is not taken back, not even where its folder does not show it', async () => {
+test('a commit of an agent meanwhile is not undone, not even where its folder does not show it', async () => {
   at.git('update-index', '--skip-worktree', 'sub/b.txt');
   rmSync(join(at.root, 'sub/b.txt'));
   at.write('new.txt', 'new\n');

@@ -25,7 +25,7 @@ afterEach(() => at.remove());
 const prepare = (text: string | null) =>
   at.branches.prepareFile(at.worktree, { path: FEEDBACK, text }, 'Feedback');
 
-describe('one file on the branch', () => {
+describe('a single file on the branch', () => {
   test('is there, and everything else is as it was', async () => {
     at.write('a.txt', 'staged\n');
     at.git('add', 'a.txt');
@@ -60,7 +60,7 @@ describe('one file on the branch', () => {
   test.each([
     ['written', false],
     ['staged', true],
-  ])('what the agent had %s in it is a commit before it', async (_, isStaged) => {
+  ])('the uncommitted change of the agent (%s) is a commit before it', async (_, isStaged) => {
     at.write(FEEDBACK, 'My notes\n');
     if (isStaged) at.git('add', FEEDBACK);
     const commit = (await at.feedback('Better\n'))!;
@@ -70,7 +70,7 @@ describe('one file on the branch', () => {
     expect(at.status()).toBe('');
   });
 
-  test('what was only staged, and gone from the folder, is kept too', async () => {
+  test('a file that was only staged, and is gone from the folder, is kept too', async () => {
     at.write(FEEDBACK, 'My notes\n');
     at.git('add', FEEDBACK);
     rmSync(join(at.root, FEEDBACK));
@@ -167,7 +167,7 @@ describe('one file on the branch', () => {
 });
 
 describe('beside an agent', () => {
-  test('what it wrote between the two steps is not lost', async () => {
+  test('a change of the agent between the two steps is not lost', async () => {
     const move = (await prepare('Better\n'))!;
     at.write(FEEDBACK, 'Just written\n');
     await expect(at.branches.apply(at.worktree, move, FEEDBACK)).rejects.toMatchObject({

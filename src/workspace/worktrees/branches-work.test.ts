@@ -158,7 +158,7 @@ describe('everything that is not committed', () => {
   });
 });
 
-describe('what cannot be committed is named, and nothing is changed', () => {
+describe('work that cannot be committed is named, and nothing is changed', () => {
   const refused = async (...parts: string[]) => {
     const tip = at.tip();
     const thrown = await prepare().then(
@@ -330,7 +330,7 @@ describe('applying and taking back', () => {
       expect(now.some(line => line.endsWith('y.log'))).toBe(true);
     });
 
-    test('one move after the other, and no more than two are kept', async () => {
+    test('moves happen one after the other, and no more than two are kept', async () => {
       const moves = [];
       let staged = '';
       for (const name of ['1.log', '2.log', '3.log']) {

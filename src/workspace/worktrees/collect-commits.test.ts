@@ -122,7 +122,7 @@ test('a merge under way keeps the work from being committed', async () => {
   expect(fixture.sh('git status')).toContain('You have unmerged paths');
 });
 
-test('whoever reads the branch gets its commits without asking for them', async () => {
+test('a reader of the branch gets its commits without asking for them', async () => {
   await confined();
   const { worktree, repo } = fixture;
   const evidence = createWorkTree(repo.env);

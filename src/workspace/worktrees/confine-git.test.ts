@@ -264,7 +264,7 @@ test('closed, deep and linked folders in its Git folder keep no commit back, and
   expect(agent.index((await agent.state())!, 1024 ** 2)).toBeNull();
 });
 
-test('what an agent piles up in its Git folder is not copied without end for its next turn', {
+test('files that an agent piles up in its Git folder are copied up to a limit for its next turn', {
   tags: ['symlinks-and-races'],
 }, async () => {
   fixture = new SandboxFixture();

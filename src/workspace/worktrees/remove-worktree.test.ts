@@ -80,7 +80,7 @@ test('hundreds of megabytes that are not committed are copied into the repositor
   expect(fixture.repo.git('cat-file', '-s', `${saved}:core.dump`).trim()).toBe(String(300 * 1024 ** 2));
 });
 
-test('what is not committed is kept under a ref, on top of what is', async () => {
+test('uncommitted work is kept under a ref, on top of the commits', async () => {
   const { repo } = fixture;
   const worktree = await fixture.made();
   writeFileSync(join(worktree.path, 'done.txt'), 'done\n');
@@ -276,7 +276,7 @@ test('deleted by hand: git forgets it, and the branch stays if it has something'
   expect(fixture.repo.git('worktree', 'list')).not.toContain(runId(1));
 });
 
-test('what a removal left when it was cut off is no stray, and goes with the next one', async () => {
+test('the remainder of an interrupted removal is not a stray, and goes with the next one', async () => {
   const worktree = await fixture.made();
   const rest = join(dirname(worktree.path), '.removing-run_x-1234');
   mkdirSync(join(rest, 'closed'), { recursive: true });
@@ -288,7 +288,7 @@ test('what a removal left when it was cut off is no stray, and goes with the nex
   expect(existsSync(rest)).toBe(false);
 });
 
-test('how its branch stands to the one it is meant for', async () => {
+test('its branch compared with its target branch', async () => {
   const { repo } = fixture;
   const worktree = await fixture.made();
   const state = () => fixture.worktrees.state(worktree);

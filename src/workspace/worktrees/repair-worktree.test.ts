@@ -26,7 +26,7 @@ async function made(): Promise<string> {
 const plainGit = (cwd: string, ...args: string[]) =>
   execFileSync('git', args, { cwd, env: repo.env, encoding: 'utf8' });
 
-test('it leads to the repository, and every git can work in it and remove it', async () => {
+test('the link leads to the repository, and every git can work in the work tree and remove it', async () => {
   const path = await made();
   expect(readFileSync(join(path, '.git'), 'utf8')).toBe(`gitdir: ${repo.path('.git/worktrees/linked')}\n`);
   expect(plainGit(path, 'status', '--porcelain', '--branch')).toBe('## linked\n');

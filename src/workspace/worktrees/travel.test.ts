@@ -53,7 +53,7 @@ const unchanged = () => {
   expect(statSync(join(worktree.path, 'theirs.txt'), { throwIfNoEntry: false })).toBeUndefined();
 };
 
-test('what was done on a box comes back to the branch and the folder', { tags: ['H3'] }, async () => {
+test('work on a box comes back to the branch and the folder', { tags: ['H3'] }, async () => {
   const came = bundled();
   expect(await travel().unpack(worktree, came)).toBeNull();
   expect(fixture.repo.git('rev-parse', worktree.branch).trim()).toBe(came.tip);

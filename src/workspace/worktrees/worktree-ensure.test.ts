@@ -100,7 +100,7 @@ test('runs nothing that the repository names', async () => {
   expect(existsSync(mark)).toBe(false);
 });
 
-describe('what was cut off in the middle is made anew', () => {
+describe('an interrupted work tree is made anew', () => {
   const cuts: Record<string, (worktree: Worktree) => void> = {
     'set-up not finished': worktree => {
       renameSync(join(gitDirOf(worktree), 'squad-ready'), join(gitDirOf(worktree), 'squad-making'));
@@ -179,7 +179,7 @@ describe('git was cut off in it, and somebody has been there since', () => {
     return worktree;
   };
 
-  test('what they did is saved before it is made anew', async () => {
+  test('their changes are saved before it is made anew', async () => {
     const worktree = await interrupted();
     writeFileSync(join(worktree.path, 'theirs.txt'), 'theirs');
     expect(await fixture.worktrees.ensure(worktree, null)).toEqual({ made: true });
@@ -187,7 +187,7 @@ describe('git was cut off in it, and somebody has been there since', () => {
     expect(fixture.repo.git('show', `refs/squad/saved/${runId(1)}:theirs.txt`)).toBe('theirs');
   });
 
-  test('what cannot be saved is in the way', async () => {
+  test('changes that cannot be saved are in the way', async () => {
     const worktree = await interrupted();
     execFileSync('git', ['init', '-q', join(worktree.path, 'inner')]);
     await expect(fixture.worktrees.ensure(worktree, null)).rejects.toMatchObject({
@@ -323,7 +323,7 @@ test('a missing repository is reported', async () => {
   await expect(fixture.worktrees.ensure(worktree, null)).rejects.toMatchObject({ code: 'NOT_A_REPOSITORY' });
 });
 
-test('what was given up on the way leaves nothing behind', async () => {
+test('a cancelled work tree leaves nothing behind', async () => {
   const { worktree } = await fixture.plan();
   const before = fixture.repo.git('for-each-ref');
   await expect(fixture.worktrees.ensure(worktree, null, AbortSignal.abort())).rejects.toThrow();

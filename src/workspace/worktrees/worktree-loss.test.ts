@@ -161,7 +161,7 @@ test('files left out of a sparse checkout are no work', async () => {
   expect(await remove(worktree)).toEqual({ outcome: 'removed', savedRef: null, branchIsGone: true });
 });
 
-test('what git ignored when it was made goes with it', async () => {
+test('files that git ignored when the work tree was made go with it', async () => {
   const { repo } = fixture;
   repo.write('.gitignore', 'build/\n');
   repo.commit('Ignore');
@@ -172,7 +172,7 @@ test('what git ignored when it was made goes with it', async () => {
   expect(await remove(worktree)).toEqual({ outcome: 'removed', savedRef: null, branchIsGone: true });
 });
 
-test('what somebody writes into it by its path while it is removed is saved, or not written', async () => {
+test('a write into a work tree while it is removed is saved, or fails', async () => {
   for (let n = 0; n < 2000; n++) fixture.repo.write(`many/${n % 40}/${n}.txt`, `${n}\n`);
   fixture.repo.commit('Many');
   const worktree = await fixture.made();

@@ -53,7 +53,7 @@ describe('a workspace that the commit has made a link that leads out of the work
     expect(readdirSync(outside())).toEqual([]);
   });
 
-  test('nor when it is set up later', async () => {
+  test('nor when the work tree is set up later', async () => {
     const worktree = await fixture.made({ workspace: fixture.repo.path('app') });
     linkIn(worktree.path);
     await expect(fixture.worktrees.ensure(worktree, setup())).rejects.toMatchObject(refusal);
@@ -61,7 +61,7 @@ describe('a workspace that the commit has made a link that leads out of the work
   });
 });
 
-describe('nobody waits on a pipe in the place of', () => {
+describe('git does not wait on a pipe in the place of', () => {
   const pipe = (path: string) => {
     rmSync(path, { force: true });
     execFileSync('mkfifo', [path]);

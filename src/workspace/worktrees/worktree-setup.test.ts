@@ -142,7 +142,7 @@ describe('the set-up command', () => {
     expect(copied(worktree)).toEqual(['made.txt']);
   });
 
-  test('that fails leaves nothing behind but its words', async () => {
+  test('that fails leaves nothing behind but its output', async () => {
     const before = fixture.repo.git('for-each-ref');
     const setup = ['sh', '-c', 'for n in 1 2 3 4 5 6 7 8 9; do echo line $n; done; exit 3'];
     const { worktree } = await fixture.plan();
@@ -180,7 +180,7 @@ describe('the set-up command', () => {
     expect(isAlive(Number(readFileSync(pidFile, 'utf8')))).toBe(false);
   });
 
-  test('that nobody waits for any more is ended with all it started', async () => {
+  test('that is cancelled is ended with all it started', async () => {
     const pidFile = join(fixture.repo.folder, 'pid');
     const { worktree } = await fixture.plan();
     const giveUp = new AbortController();

@@ -57,7 +57,7 @@ const untilRunning = (id: string) =>
   until('it is running', async () => (await squad.statusOf(id)) === 'running');
 const cancel = (id: string) => callTool(client, 'cancel_run', { spawn_id: id });
 
-describe('what a run used, of an engine that counts from the beginning of the chat', () => {
+describe('usage of a run, of an engine that counts from the beginning of the chat', () => {
   test('is what it added, also after a reply that was cancelled before it began', async () => {
     const chatId = thread(1);
     expect((await spawn(1000, chatId)).tokens).toMatchObject({ input: 1000 });

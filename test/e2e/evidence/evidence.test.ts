@@ -114,7 +114,7 @@ describe('the evidence of a run', () => {
   });
 });
 
-test('what another run did in the repository meanwhile verifies nobody else, also after the hub was killed', async () => {
+test('changes by another run in the repository meanwhile verify nobody else, also after the hub was killed', async () => {
   for (const folder of ['left', 'right']) squad.write(`${folder}/.keep`, '');
   const client = await squad.client();
   const start = async (cwd: string, ...lines: string[]) => {

@@ -24,7 +24,7 @@ const toolsOf = async (agent: RunningAgent) => {
   return tools.map(({ name }) => name).filter(name => name.includes('__'));
 };
 
-test('one bad server is disabled and named, and the rest of the file works, with Squad itself in it and underscores', {
+test('a single bad server is disabled and named, and the rest of the file works, with Squad itself in it and underscores', {
   tags: ['B5'],
 }, async () => {
   await using squad = await started({

@@ -71,7 +71,7 @@ test('a run whose servers are broken goes on to its end, and its result names ea
     expect(log.filter(line => line.includes(`The MCP server ${server} `))).toHaveLength(1);
 });
 
-test('what a person watches says it, too', async () => {
+test('the log that a person watches says so, too', async () => {
   await using squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
   await squad.run(['mcp', 'add', 'gone', '--role', 'coder', '--', './not-there']);
   const ran = await squad.run(['run', 'coder', 'x\n```script\nsleep 1s\n```']);

@@ -193,8 +193,8 @@ describe('a server that dies', () => {
   });
 });
 
-describe('who may come', () => {
-  test('nobody without a token, with a made-up one, or with that of a run that has ended', async () => {
+describe('access to the gateway', () => {
+  test('refused without a token, with a made-up one, or with that of a run that has ended', async () => {
     const agent = await RunningAgent.start(squad, 'coder');
     const status = async (token: string | null) => {
       const response = await fetch(await hubUrl(squad), {

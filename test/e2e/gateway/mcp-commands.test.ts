@@ -307,7 +307,7 @@ describe('squad mcp lint', () => {
   });
 });
 
-describe('what came with a repository', () => {
+describe('configuration of a repository', () => {
   const THEIRS = JSON.stringify({
     servers: {
       db: { command: 'npx', args: ['-y', 'db server'], env: { URL: `\${DB_URL}` }, tools: ['*'] },

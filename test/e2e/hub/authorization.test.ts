@@ -106,7 +106,9 @@ test('the user has none of them, whatever toolsets they ask for', async () => {
     await expect(client.callTool({ name, arguments: CALLS[name] })).rejects.toThrow(name);
 });
 
-test("whoever only has a run's mark in the environment has none of them", { tags: ['S3'] }, async () => {
+test("a client that only has a run's mark in the environment has none of them", {
+  tags: ['S3'],
+}, async () => {
   await using agent = await RunningAgent.start(squad, 'coder');
   const client = await squad.client({ env: { SQUAD_RUN_ID: agent.id } });
   const names = (await client.listTools()).tools.map(({ name }) => name);

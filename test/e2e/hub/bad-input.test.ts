@@ -327,7 +327,7 @@ test('an unknown tool is refused as the protocol says, and the attempt is on rec
   ]);
 });
 
-test('what cannot be started is an error of its member while the others complete', {
+test('a member that cannot be started is an error while the others complete', {
   tags: ['A2'],
 }, async () => {
   squad.script('no-interpreter.sh', 'echo never', '/no/such/interpreter');

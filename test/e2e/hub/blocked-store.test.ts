@@ -48,7 +48,7 @@ test('a database that somebody else holds for seconds holds up neither an agent 
   );
 });
 
-test('nor does it hold up an agent that asks Squad itself', async () => {
+test('an agent that asks Squad is not held up either', async () => {
   const { squad, model } = subagents;
   const env = { ANTHROPIC_API_KEY: 'fake', ANTHROPIC_BASE_URL: model.url };
   const asks = Array.from({ length: 30 }, () => ({ call: 'squad_status' }));

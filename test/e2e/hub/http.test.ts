@@ -73,7 +73,7 @@ async function connect(modern: boolean, headers: Record<string, string>): Promis
   return client;
 }
 
-describe('who may talk to the port', () => {
+describe('access to the port', () => {
   test.each([
     { title: 'no token', headers: {}, status: 401, code: 'TOKEN_WRONG' },
     {
@@ -187,14 +187,17 @@ describe.each([{ modern: false }, { modern: true }])(
     test.each([
       { header: 'relative/path', code: 'INVALID_INPUT' },
       { header: '/no/such/folder', code: 'WORKSPACE_REFUSED' },
-    ])('whose header says $header gets an error that names the header', async ({ header, code }) => {
-      const client = await connect(modern, { 'Squad-Workspace': header });
-      expect(await callTool(client, 'list_roles')).toMatchObject({
-        isError: true,
-        error: { code, message: expect.stringContaining('Squad-Workspace header') },
-      });
-      await client.close();
-    });
+    ])(
+      'a request whose header says $header gets an error that names the header',
+      async ({ header, code }) => {
+        const client = await connect(modern, { 'Squad-Workspace': header });
+        expect(await callTool(client, 'list_roles')).toMatchObject({
+          isError: true,
+          error: { code, message: expect.stringContaining('Squad-Workspace header') },
+        });
+        await client.close();
+      },
+    );
 
     test('without the header gets the error that the workspace is not set, and how to set it', async () => {
       const client = await connect(modern, {});
@@ -206,7 +209,7 @@ describe.each([{ modern: false }, { modern: true }])(
       await client.close();
     });
 
-    test('whose hub was killed continues with its next request once a hub is there again', {
+    test('a client whose hub was killed continues with its next request once a hub is there again', {
       tags: ['F2'],
     }, async () => {
       const client = await connect(modern, { 'Squad-Workspace': squad.workspace });

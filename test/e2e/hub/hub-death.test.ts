@@ -62,7 +62,7 @@ describe.each([{ modern: false }, { modern: true }])(
       expect(await client.listTools()).toEqual(before);
     });
 
-    test('that waits when the hub is killed hears HUB_RESTARTED; the run goes on and get_result finds it', {
+    test('a call that waits when the hub is killed gets HUB_RESTARTED; the run continues and get_result finds it', {
       tags: ['F2'],
     }, async () => {
       const client = await squad.client({ modern, env: SCRIPTED });

@@ -188,7 +188,7 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'end of input'] as const)(
   },
 );
 
-test('what was asked before the input ended is answered: printf … | squad mcp', async () => {
+test('requests before the end of the input are answered: printf … | squad mcp', async () => {
   const lines = [
     {
       id: 1,

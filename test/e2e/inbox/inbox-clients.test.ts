@@ -60,7 +60,7 @@ describe.each([true, false])('a client that shows forms (modern: %s)', modern =>
     expect(last).toMatchObject({ state: 'answered', answeredBy: { who: 'user', via: 'attended 1' } });
   });
 
-  test('whose person declines tells the agent so at once, and its call goes on to the end', {
+  test('whose user declines reports so to the agent at once, and its call continues to the end', {
     tags: ['F4'],
   }, async () => {
     const client = await attended(modern, () => ({ action: 'decline' }));
@@ -72,7 +72,7 @@ describe.each([true, false])('a client that shows forms (modern: %s)', modern =>
     expect((await squad.run(['inbox', '--all'])).stdout).toContain('declined by the user (attended 1)');
   });
 
-  test('whose person closes the form has the question in its result, and is not asked again', async () => {
+  test('whose user closes the form has the question in its result, and is not asked again', async () => {
     let shown = 0;
     const client = await attended(modern, () => {
       shown++;
@@ -94,7 +94,7 @@ describe.each([true, false])('a client that shows forms (modern: %s)', modern =>
     expect(ended).toMatchObject({ status: 'completed', result: 'The answer is: now' });
   });
 
-  test('that says too late what somebody else has said hears the end all the same', async () => {
+  test('that answers after somebody else still gets the result', async () => {
     let isShown = () => {};
     const shown = new Promise<void>(settle => {
       isShown = settle;

@@ -76,13 +76,13 @@ test('a question without fields is a yes or no', async () => {
   }
 });
 
-test('nobody is asked for a password', async () => {
+test('a request for a password reaches nobody', async () => {
   await using agent = await RunningAgent.start(squad, 'coder');
   expect(await call(await agent.overHttp(true), 'desk__unlock')).toEqual({ action: 'decline' });
   expect((await inbox('--all')).filter(({ runId }) => runId === agent.id)).toEqual([]);
 });
 
-test('what nobody answers is cancelled, not declined', async () => {
+test('an unanswered request is cancelled, not declined', async () => {
   await squad.json(['config', 'set', 'inbox.timeout_minutes', '0.01']);
   try {
     await using agent = await RunningAgent.start(squad, 'coder');

@@ -383,7 +383,7 @@ describe('agents and answers', () => {
     expect(await resultOf(waited.spawn_id)).toMatchObject({ status: 'completed' });
   });
 
-  test('nobody answers what it asked itself', async () => {
+  test('an agent cannot answer its own question', async () => {
     await using lead = await RunningAgent.start(squad, 'lead');
     const own = await lead.overHttp(true);
     const waiting = callTool<Told>(own, 'ask_user', { question: 'May I delete it?', kind: 'approval' });
@@ -416,7 +416,7 @@ describe('agents and answers', () => {
     await squad.run(['answer', id, 'me']);
   });
 
-  test('what a lead was asked is the user’s once the lead is gone', async () => {
+  test('a question to a lead is for the user once the lead is gone', async () => {
     const lead = await RunningAgent.start(squad, 'lead');
     const own = await lead.overHttp(true);
     const prompt = script('call ask_user {"question": "Left alone?", "to": "lead"}');
@@ -438,7 +438,7 @@ describe('agents and answers', () => {
   });
 });
 
-describe('what cannot be asked is refused, and nobody is asked', () => {
+describe('questions that are refused, so that nobody is asked', () => {
   let agent: RunningAgent;
   beforeAll(async () => {
     agent = await RunningAgent.start(squad, 'coder');
@@ -494,7 +494,7 @@ describe('what cannot be asked is refused, and nobody is asked', () => {
   });
 });
 
-test('what a question says does nothing to the terminal it is shown in', async () => {
+test('control characters in a question have no effect on the terminal', async () => {
   const nasty = '\u001b[2J\u001b]0;owned\u0007Delete \u202eevery\u200bthing?\r\u009b31m\nreally';
   await using agent = await RunningAgent.start(squad, 'coder');
   const own = await agent.overHttp(true);
@@ -547,7 +547,7 @@ test('a model’s client cannot allow what it has not been shown whole', async (
   expect(await again).toMatchObject({ answer: 'no' });
 });
 
-test('what is not listed is counted', async () => {
+test('items that are not listed are counted', async () => {
   await using agent = await RunningAgent.start(squad, 'coder');
   const own = await agent.overHttp(true);
   const waiting = [1, 2, 3].map(i => callTool<Told>(own, 'ask_user', { question: `${i}?` }));
@@ -559,7 +559,7 @@ test('what is not listed is counted', async () => {
   expect((await squad.run(['inbox', '--all', '--limit', '1'])).stdout).toContain('There are more');
 });
 
-test('nobody passes for the terminal over HTTP', async () => {
+test('a client over HTTP cannot claim to be the terminal', async () => {
   await using agent = await RunningAgent.start(squad, 'coder');
   const own = await agent.overHttp(true);
   const waiting = callTool<Told>(own, 'ask_user', { question: 'Who?' });

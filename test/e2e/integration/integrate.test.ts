@@ -144,7 +144,7 @@ test('a check that is configured and not trusted stops it, until it is trusted o
   rmSync(file);
 });
 
-test('what was named and cannot be merged is a failure', async () => {
+test('a named branch that cannot be merged is a failure', async () => {
   const [id] = await coders(['late.txt', 'x']);
   expect((await squad.run(['worktrees', 'prune', id!])).code).toBe(0);
   expect(await squad.run(['integrate', id!, '--yes'])).toMatchObject({

@@ -49,7 +49,7 @@ test('a line is found by its number, a number by the byte, and a page says where
   expect((await read({ offset })).firstLine).toBeNull();
 });
 
-test('what goes on is numbered on', async () => {
+test('line numbers continue on the next page', async () => {
   writeFileSync(join(squad.home, 'runs', run, 'turn-1', 'stderr'), 'x needle\ny\n'.repeat(50));
   const first = await search({ q: 'needle', stream: 'stderr', limit: 20 });
   const rest = await search({ q: 'needle', stream: 'stderr', after: first.next, limit: 500 });
@@ -57,7 +57,7 @@ test('what goes on is numbered on', async () => {
   expect(lines).toEqual(Array.from({ length: 50 }, (_, at) => at * 2 + 1));
 });
 
-test('what cannot be looked for is refused, and says why', async () => {
+test('an invalid search is refused with the reason', async () => {
   await expect(search({ q: '(', isRegex: true })).rejects.toMatchObject({ code: 'INVALID_INPUT' });
   writeFileSync(join(squad.home, 'runs', run, 'turn-1', 'stderr'), `${'a'.repeat(80)}!\n`);
   await expect(search({ q: '^(a+)+$', isRegex: true, stream: 'stderr' })).rejects.toThrow('takes too long');

@@ -110,7 +110,7 @@ describe('nothing that is hidden in a text is obeyed or left out on a terminal',
   });
 });
 
-test('what is trusted is shown in a pipe as it is on a terminal, with a warning that counts what is hidden', {
+test('trusted text is shown in a pipe as on a terminal, with a warning that counts hidden characters', {
   tags: ['terminal-escapes'],
 }, async () => {
   await squad.run(['trust', untrusted, '--remove']);

@@ -110,7 +110,7 @@ describe('comments on a run', () => {
   });
 });
 
-describe('what changed between rounds', () => {
+describe('changes between rounds', () => {
   test('is shown for the last round against the one before, without the text of the reviewer', async () => {
     const feedback = JSON.stringify({ feedback: 'Say two.', feedback_type: 'needs_work' });
     const first = `call request_review ${JSON.stringify({ reviewer_prompt: script(`call send_feedback ${feedback}`) })}`;

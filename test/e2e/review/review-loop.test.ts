@@ -336,7 +336,7 @@ describe('over its turns a run', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('refusals', () => {
   test.each([
     ['nothing was changed', ['call request_review'], 'NOTHING_TO_PROPOSE'],
     [

@@ -79,7 +79,7 @@ test('--files takes others, cut to the budget', async () => {
   expect((await squad.run(['context', '--files', 'notes.md'])).stdout).toMatch(/^notes\.md .* cut to fit$/m);
 });
 
-test('what an engine reads by itself is left out for it', { tags: ['C6'] }, async () => {
+test('a file that an engine reads by itself is left out for it', { tags: ['C6'] }, async () => {
   const claude = squad.script('bin/claude', "echo '2.1.325 (Claude Code)'");
   const env = { PATH: `${join(claude, '..')}:${squad.env.PATH}` };
   const { engine, context } = await squad.json<Preview>(['context', '--engine', 'claude'], { env });

@@ -98,7 +98,7 @@ describe('in stateful mode', () => {
     expect(members[0]!.rawStdout).not.toContain('You code.');
   });
 
-  test('one chat for two members refuses the call', async () => {
+  test('the same chat for two members refuses the call', async () => {
     const client = await open();
     const before = footprint(squad);
     const refused = await start(client, {
@@ -239,7 +239,7 @@ describe('chats of the scripted engine', () => {
     expect(log.stdout).toBe('Turn 3 of this chat.\nthree\n');
   });
 
-  test.each(['never-seen', '../../escape', ''])('one that does not exist is refused: %j', async chatId => {
+  test.each(['never-seen', '../../escape', ''])('a chat that does not exist is refused: %j', async chatId => {
     const before = footprint(squad);
     const client = await scripted();
     const result = await client.callTool({ name: 'start_squad_members', arguments: one('x', { chatId }) });

@@ -356,7 +356,7 @@ describe('on a terminal', () => {
     }
   });
 
-  test('what an agent says cannot do anything to it', async () => {
+  test('control characters of an agent have no effect on the terminal', async () => {
     squad.write('nasty.txt', NASTY);
     const task = fenced('try cat nasty.txt; cat nasty.txt >&2\nstderr plain\nsay after');
     const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', `${NASTY}\n${task}`]);

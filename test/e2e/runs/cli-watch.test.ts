@@ -51,7 +51,7 @@ const linesOf = (text: string): Line[] =>
     .split('\n')
     .map(line => JSON.parse(line));
 
-test('it starts with the active runs, reports what happens from now on, and leaves runs alone', async () => {
+test('the list starts with the active runs, reports new events, and leaves runs alone', async () => {
   await begin('tester', 'say long gone');
   await until('nothing is running', async () => (await squad.json<Listed>(['ls', '-r'])).runs.length === 0);
   const before = await begin('coder', 'say reading the plan\nawait one');

@@ -44,7 +44,7 @@ describe('a run whose folder somebody wrote into while no hub was there', () => 
   });
 });
 
-test('what came with the repository and was not used is said with the result, not only where one looks for it', async () => {
+test('files of the repository that were not used are named with the result, not only in the details', async () => {
   squad.write('.squad/squad.json', JSON.stringify({ runTemplate: 'touch PWNED' }));
   squad.write('release', '');
   const client = await squad.client();

@@ -198,7 +198,7 @@ describe('a CLI that cannot be used', () => {
     },
   );
 
-  test('one whose interpreter is missing ends as not started', async () => {
+  test('a CLI whose interpreter is missing ends as not started', async () => {
     writeFileSync(join(fakes, 'qwen'), '#!/nowhere/sh\n');
     const result = await spawn('qwen', 'nothing-at-all');
     expect(result).toMatchObject({ status: 'error', success: false, error: { code: 'SPAWN_FAILED' } });

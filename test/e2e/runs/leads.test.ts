@@ -59,7 +59,7 @@ const startedIn = ({ result }: Result): string[] =>
 const untilShown = (id: string, ...statuses: string[]) =>
   until(`${id} is ${statuses.join(' or ')}`, async () => statuses.includes((await shown(id)).run.status));
 
-describe('what a run hands on', () => {
+describe('rights and limits that a run hands on', () => {
   test('is nothing that it wrote itself, in whatever folder roles are looked for', async () => {
     squad.write('roles/lead.md', ROLES.lead);
     const other = await squad.client({ env: { SQUAD_AGENTS_DIR: 'roles' } });

@@ -82,7 +82,7 @@ describe('the whole tree of an agent that ignores being asked to stop is ended',
   });
 });
 
-describe('what an agent leaves running when it ends', () => {
+describe('processes that an agent leaves running when it ends', () => {
   test('is ended and listed', { tags: ['F1', 'zombies-and-orphans'] }, async () => {
     const client = await open({ RUN_TEMPLATE: './leaves.sh left' });
     const { members } = await startAndWait(client, one('x'));
@@ -229,7 +229,7 @@ describe('more runs than may work at once', () => {
   });
 });
 
-test('how many may start in a minute is counted on by the next hub', {
+test('the next hub continues to count the starts of the last minute', {
   tags: ['agents-that-start-agents-without-end'],
 }, async () => {
   await using other = new TestSquad({ ENGINE_COMMAND: 'scripted' });

@@ -170,7 +170,7 @@ const feedback = (run: string, feedback_type: string) =>
   askHub(squad, 'steer_review', { run, action: 'feedback', feedback: 'Say why.', feedback_type });
 
 describe.each(Object.entries(CONDITIONS))('of a run %s', (condition, make) => {
-  test('what is said not to be possible is refused, for the reason given', async () => {
+  test('an action that is said not to be possible is refused, for the reason given', async () => {
     const run = await make();
     const actions = await settledActions(run, EXPECTED[condition]!);
     for (const action of actions) {
@@ -185,7 +185,7 @@ describe.each(Object.entries(CONDITIONS))('of a run %s', (condition, make) => {
     await cancel(run);
   });
 
-  test('what is said to be possible is done', async () => {
+  test('an action that is said to be possible is done', async () => {
     for (const action of EXPECTED[condition]!) {
       const run = await make();
       const actions = await settledActions(run, EXPECTED[condition]!);

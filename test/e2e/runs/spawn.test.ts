@@ -147,7 +147,7 @@ test('limits that only words hold are listed as advisory', { tags: ['C1', 'F5'] 
   ]);
 });
 
-describe('what an agent gets', () => {
+describe('files and variables of an agent', () => {
   const asked = async (args: Record<string, unknown>) => {
     const client = await squad.client();
     const { spawn_id } = await spawn(client, { prompt: 'Look around.', ...args });
@@ -197,7 +197,7 @@ describe('what an agent gets', () => {
   });
 });
 
-describe('what cannot be is refused before anything starts', () => {
+describe('impossible requests are refused before anything starts', () => {
   const cases: [string, Record<string, unknown>, string, RegExp][] = [
     ['a time below the range', { timeout: 29 }, 'INVALID_INPUT', /30 to 1800 seconds/],
     ['a time above the range', { timeout: 1801 }, 'INVALID_INPUT', /30 to 1800 seconds/],

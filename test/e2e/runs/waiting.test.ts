@@ -141,7 +141,7 @@ function leads(): Record<string, string> {
   return { ...SCRIPTED, SQUAD_AGENTS_DIR: folder };
 }
 
-test('what is started inside a run is one level deeper, down to the limit and no further', async () => {
+test('a run that is started inside a run is one level deeper, up to the limit', async () => {
   const go = nextFile();
   const runId = async (env: Record<string, string>) => {
     // Nobody waits for the end: only a running run can be a parent.

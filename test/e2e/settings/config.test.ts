@@ -118,7 +118,7 @@ describe('a template', () => {
   });
 });
 
-describe('what came with a repository and names a command', () => {
+describe('commands in the configuration of a repository', () => {
   const start = async (env: Record<string, string> = {}) => {
     const client = await squad.client({ env });
     return strictCall<Refused & { members: { rawStdout: string; engine: string }[] }>(

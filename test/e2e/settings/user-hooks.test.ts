@@ -29,7 +29,7 @@ test('a command that is running when the hub stops is ended with the hub, with i
   await until('both are gone', () => !pids.some(isAlive));
 });
 
-test('one that is nearly done is waited for', async () => {
+test('a hook that is nearly done is waited for', async () => {
   await using squad = withHook(
     'echo x >begun; while [ ! -e stopping ]; do sleep 0.02; done; sleep 0.2; echo x >done',
   );
@@ -41,7 +41,7 @@ test('one that is nearly done is waited for', async () => {
   await until('it has done what it was to do', () => textOf(squad, 'done'));
 });
 
-test('it hears of each end once, also of a run that was lost with its hub', async () => {
+test('the hook is notified of each end once, also of a run that was lost with its hub', async () => {
   await using squad = withHook('echo "$SQUAD_HOOK_RUN $SQUAD_HOOK_STATUS" >>told');
   const pid = await squad.hubPid();
   const begin = async () => {
@@ -78,7 +78,7 @@ test('the command for questions has the question on its input, and nothing an ag
   await squad.run(['wait', runId]);
 });
 
-test('it is run once for each question, also when the hub dies while one is open, and not when nobody is to be asked', async () => {
+test('the hook is run once for each question, also when the hub dies while one is open, and not when nobody is to be asked', async () => {
   await using squad = withHook('echo "$SQUAD_HOOK_ASK" >>told', 'onAsk');
   const pid = await squad.hubPid();
   await squad.run(['run', '-d', 'coder', script('ask Still there?')]);

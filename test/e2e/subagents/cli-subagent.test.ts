@@ -52,7 +52,7 @@ test('squad init --subagent prints an entry that works in a client without a PAT
   await client.close();
 });
 
-test('one without a schema is in order too', async () => {
+test('a subagent without a schema is valid', async () => {
   await using squad = new TestSquad(KEY);
   const { written } = await squad.json<{ written: string[] }>(['init', '--subagent', 'a']);
   expect(written).not.toContain('a.schema.json');
@@ -160,7 +160,7 @@ test('squad init --schema is for a subagent, and does nothing without one', asyn
   expect(existsSync(join(squad.workspace, '.squad'))).toBe(false);
 });
 
-test('where there are no such files, that is all there is to say', async () => {
+test('a folder without such files is reported as such', async () => {
   await using squad = new TestSquad(KEY);
   const { code, stdout } = await squad.run(['config', 'lint']);
   expect(code).toBe(0);

@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => subagents[Symbol.asyncDispose]());
 
-describe('what a client sees', () => {
+describe('results for a client', () => {
   test('is one tool, named and described by the file, and nothing of the team', {
     tags: ['E1'],
   }, async () => {
@@ -342,7 +342,7 @@ describe('a call that comes to nothing is an error with a code, a reason, a next
     await misspelt.close();
   });
 
-  test('somebody who cancels its run: who it was', { tags: ['E10'] }, async () => {
+  test('somebody who cancels its run is named', { tags: ['E10'] }, async () => {
     const id = client.call('helper', { prompt: mock([{ hang: 'stream' }], 'by-somebody') });
     await subagents.model.waitForRequest(({ tag }) => tag === 'by-somebody');
     const run = (await subagents.runs()).find(({ task }) => task.includes('by-somebody'));

@@ -42,7 +42,7 @@ async function called(name: string, args: object) {
 
 const shipped = (file: string) => readFileSync(join(folder, file), 'utf8');
 
-describe('those that only think get their material and answer in their schema', () => {
+describe('subagents that only think get their material and answer in their schema', () => {
   const REVIEW = {
     verdict: 'request_changes',
     summary: 'It divides.',

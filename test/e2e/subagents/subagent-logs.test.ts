@@ -22,7 +22,7 @@ const logs = (client: RawMcp) =>
 const CALLS = [{ text: 'Let me see.', call: 'echo', arguments: { nonce: 'n1' } }, { text: 'done' }];
 const prompt = mock(CALLS);
 
-test('what happens in a call is logged as it happens, each with its level', { tags: ['E9'] }, async () => {
+test('events of a call are logged as they happen, each with its level', { tags: ['E9'] }, async () => {
   const client = await subagents.client('teller');
   await client.ask('logging/setLevel', { level: 'debug' });
   await said(client, client.call('teller', { prompt }));

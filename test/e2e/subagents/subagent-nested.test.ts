@@ -34,7 +34,7 @@ test('a parent uses a child that uses a grandchild: three runs, each below the o
   await client.close();
 });
 
-test('who waits for another takes no place from it: three in a row need one', async () => {
+test('a subagent that waits for another takes no slot from it: three in a row need one', async () => {
   await subagents.squad.json(['config', 'set', 'limits.concurrency', '1']);
   const client = await subagents.client('parent');
   const prompt = asking('child', asking('grandchild', mock([{ text: 'low' }]), 'middle'), 'high');
@@ -43,7 +43,7 @@ test('who waits for another takes no place from it: three in a row need one', as
   await subagents.squad.json(['config', 'set', 'limits.concurrency', '8']);
 });
 
-test('one that calls itself is stopped at the limit of depth, and the chain is named', {
+test('a subagent that calls itself is stopped at the limit of depth, and the chain is named', {
   tags: ['E10'],
 }, async () => {
   const self = subagents.write('mirror');
@@ -65,7 +65,7 @@ test('one that calls itself is stopped at the limit of depth, and the chain is n
   await client.close();
 });
 
-test('what is stopped takes those with it that it called', async () => {
+test('a stop also stops the subagents that were called', async () => {
   const client = await subagents.client('parent');
   const hanging = mock([{ hang: 'stream' }], 'hangs-below');
   const id = client.call('parent', { prompt: asking('child', asking('grandchild', hanging, 'x'), 'y') });

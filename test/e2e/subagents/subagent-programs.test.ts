@@ -27,7 +27,7 @@ interface Log {
 type Call = Extract<TracePart, { type: 'tool_call' }>;
 type Result = Extract<TracePart, { type: 'tool_result' }>;
 
-describe.runIf(HAS_SANDBOX)('what a program of a subagent calls', () => {
+describe.runIf(HAS_SANDBOX)('tools that a program of a subagent calls', () => {
   let subagents: Subagents;
   let run: string;
   let logs: Log[];

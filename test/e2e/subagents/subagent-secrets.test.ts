@@ -16,7 +16,7 @@ const SECRETS = {
 };
 const variable = (name: string) => `\${${name}}`;
 
-test('what only the model’s provider and a server are to know is in nothing that comes of a call', {
+test('secrets of the model’s provider and of a server are in no result of a call', {
   tags: ['E10'],
 }, async () => {
   await using subagents = await Subagents.start({ ...SECRETS, MCP_LOG_LEVEL: 'debug' });
@@ -67,7 +67,7 @@ test('what only the model’s provider and a server are to know is in nothing th
   expectNoneOf(SECRETS, told);
 });
 
-test('what is secret in an address stays so when the provider repeats it', { tags: ['E10'] }, async () => {
+test('a secret in an address stays secret when the provider repeats it', { tags: ['E10'] }, async () => {
   const secrets = {
     GATE_PASS: 'pass+of/the-gate-444444444',
     QUERY_KEY: 'key+of/the-query-333333333',

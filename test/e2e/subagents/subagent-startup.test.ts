@@ -21,7 +21,7 @@ const identity = (more: object) => ({
   more: { subagent: { name: 'it', description: 'What it does', ...more } },
 });
 
-describe('what cannot be served ends at once, with the reason on standard error and nothing else', () => {
+describe('a file that cannot be served ends the server at once, with the reason on standard error and nothing else', () => {
   test.each<{ what: string; write(): string; says: RegExp; env?: Record<string, string> }>([
     {
       what: 'a file that is not there',
@@ -122,7 +122,7 @@ describe('what cannot be served ends at once, with the reason on standard error 
   });
 });
 
-describe('what cannot be served', () => {
+describe('files that cannot be served', () => {
   const NO_KEY = { MODEL_KEY: '' };
 
   test('answers a client with the reason, however it begins, until the client leaves', {
@@ -156,7 +156,7 @@ test('a relative path counts from the folder it is started in', async () => {
   expect(await ended(child)).toEqual({ code: 0, stdout: '', stderr: '' });
 });
 
-test('what has no effect in the file is said on standard error, once, and it is served', async () => {
+test('fields without effect are reported on standard error, once, and the file is served', async () => {
   const file = subagents.write('noted', { more: { defaults: { model: 'main', noStream: true } } });
   const client = await subagents.client('noted');
   expect((await client.ask('tools/list')).result).toMatchObject({ tools: [{ name: 'noted' }] });
@@ -172,6 +172,6 @@ test('what has no effect in the file is said on standard error, once, and it is 
   expect(stderr).toContain(file);
 });
 
-test('what a client waits for when it starts one is small', () => {
+test('a client waits for little when it starts a subagent', () => {
   expect(statSync(join(BIN, '..', '..', 'dist', 'relay.cjs')).size).toBeLessThanOrEqual(20_000);
 });

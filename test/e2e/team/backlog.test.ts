@@ -26,7 +26,7 @@ test('items are numbered, marked, added and moved in a terminal, and the file is
   expect((await squad.run(['backlog', 'reopen', '3'])).stdout).toBe('Open again: 3 Limits\n');
 });
 
-test('what cannot be is refused, and the file is as it was', async () => {
+test('an impossible change is refused, and the file is as it was', async () => {
   for (const [args, code, words] of [
     [['done', '9'], 2, 'has no item 9'],
     [['done', 'two'], 2, 'whole number'],

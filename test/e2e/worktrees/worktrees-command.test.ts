@@ -88,7 +88,7 @@ test('only what nobody can miss goes by itself, and each is explained', async ()
   expect(squad.git('show', `squad/coder/${ahead}:one.txt`)).toBe('1');
 });
 
-test('one that is in use stays although it is named, and that is a failure', async () => {
+test('a work tree in use stays although it is named, and that is a failure', async () => {
   const id = await done('say hello');
   const { path } = (await listed(id))!;
   squad.git('worktree', 'lock', '--reason', 'looking at it', path);
@@ -104,7 +104,7 @@ test('one that is in use stays although it is named, and that is a failure', asy
   expect(existsSync(path)).toBe(false);
 });
 
-test('one with a repository in it says what to do about that, not how to remove it', async () => {
+test('a work tree with a repository in it says what to do about that, not how to remove it', async () => {
   const id = await done('say hello');
   const { path } = (await listed(id))!;
   squad.gitIn(path, 'init', '-q', 'inner');
@@ -116,7 +116,7 @@ test('one with a repository in it says what to do about that, not how to remove 
   expect((await squad.run(['worktrees', 'prune', id])).code).toBe(0);
 });
 
-test('what Squad itself keeps up to date is nobody’s uncommitted work', async () => {
+test('files that Squad itself keeps up to date are not uncommitted work', async () => {
   squad.write('.squad/IAC.md', '# log\n');
   squad.write('.squad/CONTEXT.md', '# context\n');
   const start = () => squad.run(['run', '-d', 'coder', 'Say hello.']);
@@ -129,7 +129,7 @@ test('what Squad itself keeps up to date is nobody’s uncommitted work', async 
   rmSync(join(squad.workspace, 'mine.txt'));
 });
 
-test('one that was deleted by hand is listed as missing, and prune removes it from git', async () => {
+test('a work tree that was deleted by hand is listed as missing, and prune removes it from git', async () => {
   const id = await done('write one.txt', '| 1', ...commit);
   const { path } = (await listed(id))!;
   rmSync(path, { recursive: true });

@@ -142,7 +142,7 @@ describe('a run with a work tree of its own', () => {
     expect(result.result).toContain(base);
   });
 
-  test('what it starts works in there too, or in a fork of it', async () => {
+  test('a run that it starts works in there too, or in a fork of it', async () => {
     const call = (more: Record<string, unknown>) =>
       `call spawn_agent ${JSON.stringify({ include_context: false, roleId: 'helper', ...more })}`;
     const [id] = await start(
@@ -200,7 +200,7 @@ describe('a run with a work tree of its own', () => {
     expect(ran.stderr).toMatch(/git repository/);
   });
 
-  test('one whose folder was removed by hand is made again from its branch', async () => {
+  test('a work tree whose folder was removed by hand is made again from its branch', async () => {
     const [id] = await start(
       'coder',
       `Do it.${script('write kept.txt', '| kept', 'run git add -A && git -c user.name=C -c user.email=c@example.com commit -qm kept')}`,
@@ -287,7 +287,7 @@ describe('an agent that is started from a hook of git', () => {
   });
 });
 
-describe('what makes a work tree usable', () => {
+describe('setup of a work tree', () => {
   test('is copied and run before the agent starts, once it is trusted, for reviewers too', async () => {
     await using other = new GitSquad({
       coder: '---\ntype: coding\nisolation: worktree\n---\nYou code.',

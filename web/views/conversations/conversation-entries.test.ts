@@ -10,7 +10,7 @@ const result = (id: string): Part => ({
 const MORE = { type: 'more_calls' as const, within: 'call_0', calls: 1, failed: 0 };
 const text = (words: string): Part => ({ type: 'text', text: words });
 
-test('what a tool gave back stands with its call, and the message of the tool is no row', () => {
+test('the result of a tool stands with its call, and its message is no row', () => {
   const rows = talkOf(
     [
       said('m1', null, 'assistant', text('I look'), call('a'), call('b')),
@@ -39,7 +39,7 @@ test('a run stands with the call that started it', () => {
   expect(rows[0]!.parts).toMatchObject([{ kind: 'call', nested: [{ id: 'run_2' }] }]);
 });
 
-test('what a program called stands with the call that ran it, each with what came of it and what it started', () => {
+test('a call of a program stands with the call that ran it, each with its result and what it started', () => {
   const made = (id: string, at: number): Part => ({ ...call(id, 'docs__ask'), within: 'p', at }) as Part;
   const came = (id: string): Part => ({ ...result(id), within: 'p', at: 9 }) as Part;
   const more: Part = { ...MORE, within: 'p', calls: 7 };
@@ -74,7 +74,7 @@ test('what a program called stands with the call that ran it, each with what cam
   ]);
 });
 
-test('what a program called whose call is not here is a row of its own', () => {
+test('a call of a program whose own call is not here is a row of its own', () => {
   const made = { ...call('p.1'), within: 'p', at: 2 } as Part;
   const rows = talkOf([said('m2', 'm1', 'program', made)], []);
   expect(rows).toMatchObject([{ id: 'm2', role: 'program', parts: [{ kind: 'call', call: { id: 'p.1' } }] }]);

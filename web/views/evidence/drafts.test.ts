@@ -29,7 +29,7 @@ test('each line has its own words, those typed last come last, and none leave no
   expect(kept.values.size).toBe(0);
 });
 
-test.each(['{', '5', '[null, 3, {"path": "a"}]'])('what is not ours is not taken for words: %s', text => {
+test.each(['{', '5', '[null, 3, {"path": "a"}]'])('a foreign value is not taken for a draft: %s', text => {
   const kept = storage();
   kept.values.set('squad-drafts:run_1', text);
   expect(loadDrafts('run_1', kept)).toEqual([]);

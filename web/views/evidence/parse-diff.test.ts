@@ -16,7 +16,7 @@ const write = (path: string, content: string | Buffer) => {
   writeFileSync(join(folder, path), content);
 };
 
-describe('what git prints', () => {
+describe('output of git', () => {
   test('is read file by file, whatever their names and kinds', () => {
     git('init', '-q');
     const body = Array.from({ length: 30 }, (_, at) => `line ${at + 1}\n`).join('');

@@ -9,7 +9,7 @@ test('only what somebody answered has a check', () => {
   expect(closedState({ state: 'expired' })).toBe('expired');
 });
 
-test('what nobody answered says so, even where a default counted', () => {
+test('an unanswered item says so, even where a default counted', () => {
   const by = { who: 'default' as const, via: null };
   expect(describeOutcome({ state: 'expired', answer: 'no', answeredBy: by })).toBe(
     'nobody answered, default “no” used',

@@ -206,7 +206,7 @@ describe('a window over an output', () => {
   });
 });
 
-test('what is held is bounded in bytes too, and given up at the far end', () => {
+test('held output is bounded in bytes too, and dropped at the far end', () => {
   const window = new OutputWindow(5_000, 1_000);
   for (let at = 0; at < 20; at++)
     window.append({

@@ -12,7 +12,7 @@ describe('the order of the board', () => {
     sampleCard({ id: 'broke', need: 'failed', status: 'error', createdAt: 0 }),
   ];
 
-  test('who needs somebody comes first, the newest first within', () => {
+  test('runs that need somebody come first, the newest first among them', () => {
     expect(boardOrder(cards, [], 50)).toEqual(['asks', 'broke', 'newer', 'older', 'waits', 'done']);
   });
 
@@ -25,7 +25,7 @@ describe('the order of the board', () => {
     expect(boardOrder(cards, [], 2)).toEqual(['asks', 'broke']);
   });
 
-  test('whoever asks for failures sees the old ones too, and nothing that was cancelled', () => {
+  test('a filter for failures also shows old ones, and nothing that was cancelled', () => {
     const old = sampleCard({ id: 'old', need: 'done', status: 'timeout' });
     const cancelled = sampleCard({ id: 'cancelled', need: 'done', status: 'cancelled' });
     expect(boardOrder([...cards, old, cancelled], ['failed'], 50)).toEqual(['broke', 'old']);
@@ -36,7 +36,7 @@ describe('the order of the board', () => {
   });
 });
 
-describe('how many rows have another place', () => {
+describe('number of rows at another place', () => {
   test.each([
     ['the same', 'a b c', 'a b c', 0],
     ['one to the front', 'a b c', 'c a b', 1],

@@ -30,7 +30,7 @@ test('a page that does not leaves no gap: what is before it is to be asked for a
   expect([...seqs(anew), anew.next]).toEqual([400, 905, 506, 400]);
 });
 
-test('what is dropped for its number can be asked for again', () => {
+test('an event that was dropped for its number can be requested again', () => {
   const log = withNewer({ events: range(1, MAX_HELD), next: null }, range(MAX_HELD + 1, MAX_HELD + 3));
   expect([...seqs(log), log.next]).toEqual([4, MAX_HELD + 3, MAX_HELD, 4]);
 });
