@@ -10,7 +10,7 @@ const logs = (role: TraceRole, ...content: TracePart[]) => {
   return subagentLogs(runId, { kind: 'message', message });
 };
 
-test('thoughts of a model are debug messages, its actions are notices', () => {
+test('thoughts of a model are debug messages, its texts and calls are info messages', () => {
   const input = { a: 1 };
   expect(
     logs(

@@ -14,6 +14,10 @@ test('a view that fails to load offers a retry; without a hub it waits, and the 
   await page.route(/cost-page/, route => route.abort());
   await page.getByRole('link', { name: 'Cost' }).first().click();
   const problem = page.locator('main .problem');
+  // The tab reloads once by itself. A click while it does so would be lost.
+  await page.waitForFunction(
+    () => (performance.getEntriesByType('navigation')[0] as PerformanceNavigationTiming).type === 'reload',
+  );
   await problem.getByText('This view could not be loaded').waitFor();
   // Other views are as they were.
   await page.getByRole('link', { name: 'Settings' }).click();

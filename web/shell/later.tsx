@@ -57,7 +57,12 @@ export function later<P extends object>(
     const isLive = connection.value === 'live';
     useEffect(() => void preload(), []);
     useEffect(() => {
-      if (isFailed && isLive) void reloadFromHub();
+      if (!isFailed || !isLive) return;
+      let isShown = true;
+      void reloadFromHub(() => isShown);
+      return () => {
+        isShown = false;
+      };
     }, [isFailed, isLive]);
     if (View) return <View {...props} />;
     return <Wait hasFailed={isFailed} retry={() => void retry()} onClose={props.onClose} />;
@@ -65,10 +70,13 @@ export function later<P extends object>(
   return Object.assign(Shown as ComponentType<P>, { preload });
 }
 
-/** Reloads only while the hub answers: a reload without it would leave an empty tab. */
-async function reloadFromHub(): Promise<void> {
+/**
+ * Reloads only while the hub answers: a reload without it would leave an empty tab. Not after the user has left the
+ * view.
+ */
+async function reloadFromHub(isShown: () => boolean): Promise<void> {
   const [opened] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[];
   if (opened?.type === 'reload' && performance.now() < TOO_SOON_MS) return;
   distrustHub();
-  if ((await whoAnswers(token.value ?? '')) === 'hub') location.reload();
+  if ((await whoAnswers(token.value ?? '')) === 'hub' && isShown()) location.reload();
 }
