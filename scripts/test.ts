@@ -29,6 +29,7 @@ async function checks(): Promise<Counts> {
     ['tsc', '-p', 'tsconfig.json'],
     ['tsc', '-p', 'web/tsconfig.json'],
     ['knip'],
+    ['node', 'scripts/check-words.ts'],
   ])
     if ((await runCommand(command, { isQuiet: true })) !== 0)
       failures.push(`${command.join(' ')} (npm run fix repairs what can be fixed automatically)`);

@@ -43,7 +43,7 @@ export async function installCommand(
   const project = options.project ? resolve(context.workspace ?? process.cwd()) : undefined;
   const { title, savesFromMemory } = clientNamed(client);
   const { platform } = process;
-  /** Processes of the client. If there are any, the user is told that the file is watched. */
+  /** Processes of the client. If there are any, prints that the file is being checked. */
   const checkRunning = (expectation: string): number[] => {
     const running = runningClient(clientNamed(client), { home: homedir(), platform });
     if (running.length > 0)
