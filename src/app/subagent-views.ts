@@ -108,7 +108,7 @@ export class SubagentViews {
     return [...this.connections].some(([{ calls }, leaving]) => calls > 0 || leaving.size > 0);
   }
 
-  /** Stops and answers every call; settles when their processes have ended. */
+  /** Stops every running call and answers it with an error. Resolves when the processes of all calls have ended. */
   async close(): Promise<void> {
     this.stopping.abort();
     await new Promise<void>(settle => {

@@ -90,7 +90,7 @@ interface TeamUpdatesOptions {
 }
 
 interface Followed {
-  /** Keyed by member, because one audience may join more than once. */
+  /** Clients that watch the workspace, with their connections. The same client may be connected more than once. */
   present: Map<unknown, { audience: Audience; count: number }>;
   stop(): void;
 }

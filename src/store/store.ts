@@ -149,7 +149,7 @@ async function replacePins(trx: Transaction<Tables>, key: PinKey, rows: PinRow[]
   for (const row of rows) await trx.insertInto('tool_pins').values(row).execute();
 }
 
-/** Implements the store ports on a migrated backend. */
+/** Implements the store ports on a database whose migrations have been applied. */
 export function storeOn(backend: Backend, retryMs: number): Store & PinStore & MessageStore {
   const writer = new Writer(backend, retryMs);
   const reading = new Set<Promise<unknown>>();

@@ -40,7 +40,7 @@ const marked = new Marked({
   },
 });
 
-/** Markdown of an agent as safe elements: no raw HTML, no images, only marked web links. */
+/** Renders an agent's Markdown as safe elements: no raw HTML and no images; links to web pages are marked as such. */
 export function renderMarkdown(text: string, linkOf: PlaceLink): DocumentFragment {
   const html = marked.parse(visibleText(text)) as string;
   const found = DOMPurify.sanitize(html, {

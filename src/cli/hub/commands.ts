@@ -14,7 +14,7 @@ export function addHubCommands(program: Command, { command, does }: CommandMaker
     .option('--no-browser', 'Only print the address')
     .option(
       '--ip',
-      'Use http://127.0.0.1, for browsers that do not resolve *.localhost (less safe: SECURITY.md)',
+      'Use http://127.0.0.1, for browsers that do not resolve *.localhost (less safe: see SECURITY.md)',
     )
     .action(
       does((context, target: string | undefined, options: { browser: boolean; ip?: boolean }) =>
@@ -61,6 +61,11 @@ export function addHubCommands(program: Command, { command, does }: CommandMaker
     .action(does((context, options: object) => hubStop(options, context)));
   command(hub, 'status', 'Show the status of the hub').action(does(context => hubStatus(context)));
   command(hub, 'log', 'Print the end of the hub log')
-    .option('-n, --lines <n>', 'Number of lines', text => wholeNumber('--lines', text, 0, 100_000), 50)
+    .option(
+      '-n, --lines <n>',
+      'Number of lines to print',
+      text => wholeNumber('--lines', text, 0, 100_000),
+      50,
+    )
     .action(does((context, options: { lines: number }) => hubLog(options, context)));
 }

@@ -181,7 +181,7 @@ export async function watchCommand(
           return isOver();
         },
         async reconnect(gone) {
-          // The user stopped the hub, so it is not started again, unless this command waits for an exit code.
+          // A hub that the user stopped is not started again, except by a command that waits for the end of named runs.
           const isStopped = ids.length === 0 && (await gone.untilGone()) === 'stop';
           const onWait = () =>
             reporter.print(context.style.dim('The hub was stopped. Waiting for the next one.'));

@@ -67,7 +67,7 @@ export function addTeamCommands(program: Command, { command, does }: CommandMake
 export function addSettingsCommands(program: Command, { command, does }: CommandMaker): void {
   command(program, 'init', 'Create roles, a config file and team files to edit')
     .option('--subagent <name>', 'Create the files of a subagent instead: one tool for any MCP client')
-    .option('--schema', 'With --subagent: also create a schema for the output of the tool')
+    .option('--schema', 'With --subagent: also create a JSON Schema for the output of the subagent')
     .action(does((context, options: InitOptions) => initAny(options, context)));
   command(program, 'trust [files...]', 'Trust config and templates of this repository that run commands')
     .option('-y, --yes', 'Do not ask for confirmation')

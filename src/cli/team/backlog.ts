@@ -46,7 +46,7 @@ export function moveOf(item: string, { before, up, down }: MoveOptions): Edit {
   const number = itemNumber('N', item);
   const places = [before, up, down].filter(place => place !== undefined);
   if (places.length !== 1)
-    throw new SquadError('INVALID_INPUT', 'Expected one of --before M, --up and --down', {
+    throw new SquadError('INVALID_INPUT', 'Expected one of --before M, --up or --down', {
       suggestions: ['`squad backlog` shows the numbers of the items.'],
     });
   if (before === undefined) return { action: up ? 'up' : 'down', number };

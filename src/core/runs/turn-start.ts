@@ -69,7 +69,7 @@ async function openChat(entry: LiveRun, material: RunMaterial, ports: TurnStartP
   }
   throw new SquadError(
     'CHAT_FAILED',
-    `The create-chat command failed: ${why}${err.text ? `: ${err.text.trim()}` : ''}`,
+    `The create-chat command of the engine ${run.engine} failed: ${why}${err.text ? `: ${err.text.trim()}` : ''}`,
     {
       suggestions: [
         'Run the create-chat command by hand: it must exit 0 and print the chat id as its last line.',

@@ -81,7 +81,7 @@ export class RunServers {
   #roles: readonly string[] | null = null;
   #reading: Promise<void> | null = null;
   #config: McpConfig | null = null;
-  /** Dangling references of the configuration, confirmed or not. */
+  /** Names in the configuration that match nothing, also those that the user has accepted. */
   #references: readonly DanglingReference[] = [];
   /** Servers whose confirmations are loaded. */
   readonly #confirmedRead = new Set<string>();

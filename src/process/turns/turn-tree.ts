@@ -42,7 +42,7 @@ export function createTurnTree(
   let groupUntil = Number.POSITIVE_INFINITY;
   let hasWrapper = true;
 
-  /** The wrapper in the snapshot. Undefined if it is gone, null if another process has its pid. */
+  /** The turn's wrapper in a list of processes. Undefined if it has ended, null if another process has its pid. */
   function wrapperIn(snapshot: Snapshot): ProcessInfo | null | undefined {
     const found = hasWrapper ? snapshot.get(wrapperPid) : undefined;
     if (found) wrapperStart ??= found.startTime;

@@ -97,9 +97,12 @@ function isGone(holder: string): boolean {
   }
 }
 
-const busy = (lock: string, holder: string) =>
-  new SquadError(
+function busy(lock: string, holder: string): SquadError {
+  const pid = Number.parseInt(holder, 10);
+  const by = pid > 0 ? `process ${pid}` : 'an unknown process';
+  return new SquadError(
     'HOME_UNUSABLE',
-    `Timed out waiting for ${lock} (held by process ${Number.parseInt(holder, 10) || 'unknown'}). Nothing was written.`,
+    `Timed out waiting for ${lock} (held by ${by}). Nothing was written.`,
     { suggestions: ['Wait for other squad commands to end, or remove that file; then try again.'] },
   );
+}

@@ -153,7 +153,7 @@ export async function replaceFile(
   }
 }
 
-/** Writes a note of Squad that can be created again after a loss. */
+/** Replaces a small file of Squad's own without `fsync`. After a crash that loses it, Squad writes it again. */
 export const writePlainFile = (path: string, bytes: Buffer): Promise<void> =>
   replaceFile(path, bytes, { mode: 0o644, sync: false });
 

@@ -91,7 +91,7 @@ function chooseFile(client: Client, name: ClientName, context: InstallContext): 
   const files = project ? client.projectFiles.map(file => join(project, file)) : client.userFiles(context);
   const file = files.find(candidate => existsSync(candidate)) ?? files[0];
   if (file) return file;
-  throw new SquadError('INVALID_INPUT', `${client.title} has no project settings file.`, {
+  throw new SquadError('INVALID_INPUT', `${client.title} does not support settings for one project.`, {
     suggestions: [`Run \`squad install ${shellWord(name)}\` without --project to install for your user.`],
   });
 }
