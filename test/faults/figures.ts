@@ -20,7 +20,7 @@ export const FIGURES = {
     goal: '1,000,000 decisions equal to the reference; 1,000,000 things listed and usable or neither',
     tests: [
       'src/core/gateway/decide.property.test.ts › every decision is the one that the objections',
-      'src/core/gateway/decide.property.test.ts › what is listed may be called',
+      'src/core/gateway/decide.property.test.ts › a listed tool may be called with some arguments, and a tool that may be called is listed',
       'src/gateway/access/list-and-call.property.test.ts',
     ],
   },
@@ -110,7 +110,7 @@ export const FIGURES = {
     tests: [
       'src/gateway/audit/audit-log.test.ts › at any one change loses nothing',
       'test/faults/policy-disk.test.ts › with a disk that fails at any change',
-      'test/faults/policy-disk.test.ts › what the database cannot take is not in force',
+      'test/faults/policy-disk.test.ts › a change that the database cannot take is not in force, wherever its write is cut off',
     ],
   },
   R23: {

@@ -8,7 +8,7 @@ import { TestSquad, until } from '../../support/squad.ts';
 
 /** The prompt names what the agent does. Everything it reads is in `heard`. */
 const AGENT = `
-import { appendFileSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 const send = message => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n');
 const says = text => send({ method: 'session/update', params: { update: { sessionUpdate: 'agent_message_chunk', content: { text } } } });
@@ -25,7 +25,7 @@ const ACTS = {
   many: () => { for (let id = 0; id < 25; id++) wants(id, 'job ' + id); },
   long: () => wants(0, 'x'.repeat(10 * 1024 * 1024)),
   garbage: () => { process.stdout.write('no json\\n[]\\n{"id":\\n\\u0000\\n'); done(prompt); },
-  ends: () => { wants(0, 'job'); process.exitCode = 3; process.stdin.destroy(); },
+  ends: () => { wants(0, 'job'); setInterval(() => { if (existsSync('end')) process.exit(3); }, 10); },
   deaf: () => { says('Never again.\\n'); process.stdin.destroy(); setInterval(() => {}, 60_000); },
 };
 const EXPECTED = { flood: 2_000, many: 25 };
@@ -155,6 +155,8 @@ test('a request of 10 MB is refused, and lines that are no messages change nothi
 
 test('an agent that ends with a request open has failed, and its item is withdrawn', async () => {
   const id = await started('ends');
+  await asked(id);
+  squad.write('end', '');
   expect((await ended(id)).run.status).toBe('error');
   expect(await itemsOf(id, '--all')).toMatchObject([{ state: 'withdrawn' }]);
 });

@@ -1,5 +1,5 @@
 import type { RefObject } from 'preact';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { visibleText } from '../../../src/base/text.ts';
 import type { Output } from '../../../src/operations/operations.ts';
 import { useKeys } from '../../keys.ts';
@@ -152,7 +152,9 @@ export function OutputSearch({ target, output, scroller, onClose }: OutputSearch
       drawHits(scroller.current, null, query);
     };
   }, []);
-  useEffect(() => {
+  // A layout effect is used, so that Enter right after typing starts a new search instead of stepping through the old one.
+  useLayoutEffect(() => {
+    asking.current?.abort();
     setFound(NOTHING);
     setAt(-1);
   }, [q, isRegex, isCaseSensitive, target.turn, target.stream, target.readable]);

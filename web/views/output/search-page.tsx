@@ -82,7 +82,7 @@ function Shown({ found, q, isOld, hasFolder }: ShownProps) {
   const { runs, runsTotal, decisions, outputs, searched } = found;
   const isNothing = runs.length + outputs.length + (decisions?.found.length ?? 0) === 0;
   return (
-    <div class={isOld ? 'is-old' : ''} aria-busy={isOld}>
+    <div aria-busy={isOld}>
       <p class="soft" role="status">
         {isOld ? 'Searching…' : isNothing ? 'No matches.' : summary(found)}
       </p>
