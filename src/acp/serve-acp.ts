@@ -211,7 +211,11 @@ export async function serveAcp(input: NodeJS.ReadableStream, output: NodeJS.Writ
       }),
     )
     .onNotification(methods.agent.session.cancel, async ({ params: { sessionId } }) => {
-      await sessions.get(sessionId)?.thread.cancel();
+      // If the hub cannot be reached, the prompt says so.
+      await sessions
+        .get(sessionId)
+        ?.thread.cancel()
+        .catch(() => {});
     });
 
   const web = <T>(stream: T) => stream as unknown;

@@ -20,17 +20,19 @@ export class ThreadHub {
     for (const limit = new ReconnectLimit(); ; ) {
       this.client ??= HubClient.start(this.hello);
       const { client } = this;
+      const drop = () => {
+        if (this.client === client) this.release();
+      };
+      const connected = await client.catch(thrown => {
+        drop();
+        throw thrown;
+      });
       try {
         limit.connected();
-        return await (await client).call(operation, ...([input] as unknown as never));
+        return await connected.call(operation, ...([input] as unknown as never));
       } catch (thrown) {
-        const isCurrent = this.client === client;
-        if (!(thrown instanceof HubGone)) {
-          // The connection failed, or the hub refused the call. A new connection costs little.
-          if (isCurrent) this.release();
-          throw thrown;
-        }
-        if (isCurrent) this.release();
+        if (!(thrown instanceof HubGone)) throw thrown;
+        drop();
         await limit.lost();
       }
     }

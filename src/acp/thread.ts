@@ -84,7 +84,9 @@ export class Thread {
       const sent = this.sending.then(async () => {
         if (open.isCancelled) return;
         await this.send(text);
+        // Both at once, or the prompt could end with the run before its own.
         open.isSent = true;
+        this.isDirty = true;
       });
       this.sending = sent.catch(() => {});
       await sent;
@@ -112,9 +114,10 @@ export class Thread {
 
   /** Replays the conversation, or only finds where it is. */
   async load(isReplayed: boolean): Promise<void> {
-    await this.refresh(isReplayed);
+    const { runs } = await this.refresh(isReplayed);
     await this.passOnOutput(isReplayed ? 'replay' : 'silent');
-    this.watch();
+    if (runs.at(-1)?.isOver) this.ports.hub.release();
+    else this.watch();
   }
 
   close(): void {
@@ -126,8 +129,9 @@ export class Thread {
     const { hub, servers } = this.ports;
     const { awaiting } = this;
     if (awaiting !== null) {
+      const isTaken = await this.answer(awaiting, text);
       this.awaiting = null;
-      if (await this.answer(awaiting, text)) return;
+      if (isTaken) return;
     }
     const { roleId, rights } = this.setting;
     const run = this.shown === null ? this.id : newRunId();

@@ -286,17 +286,19 @@ export const readSteps = operation({
   }),
   async run({ services }, { run: given, turn, offset }) {
     const { files } = services;
-    const { id, status, turn: lastTurn } = { ...(await findRun(services, given)) };
-    const page = await files.page({ runId: id, number: turn }, 'stdout', offset, BYTES, true);
+    const run = await findRun(services, given);
+    // A live run changes. If it has ended by now, this page can be the last one.
+    const { id, status, turn: lastTurn } = run;
+    const reader = (await readerOf(services, run))?.() ?? null;
+    const page = await files.page({ runId: id, number: turn }, 'stdout', offset, BYTES, reader !== null);
     const isEnded = turn < lastTurn || isEnd(status);
-    const reader = (await readerOf(services, await findRun(services, given)))?.() ?? null;
     const whole = page.text.lastIndexOf('\n') + 1;
-    // A page is longer than any event, so a page without a line end is skipped, or is plain text.
-    const text =
-      isEnded || reader === null || Buffer.byteLength(page.text) >= BYTES - 4
-        ? page.text
-        : page.text.slice(0, whole);
-    const nextOffset = page.offset + Buffer.byteLength(text);
+    const isLastPage = page.nextOffset >= page.size;
+    // The last line may be half written. A line longer than a page cannot be an event, so it is skipped.
+    const isTaken =
+      whole === 0 ? isEnded || Buffer.byteLength(page.text) >= BYTES - 4 : isEnded && isLastPage;
+    const text = reader === null || isTaken ? page.text : page.text.slice(0, whole);
+    const nextOffset = text === page.text ? page.nextOffset : page.offset + Buffer.byteLength(text);
     const isOver = isEnded && nextOffset >= page.size;
     const steps: Step[] = [];
     if (reader === null) {
