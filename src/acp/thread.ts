@@ -122,6 +122,7 @@ export class Thread {
 
   close(): void {
     this.isClosed = true;
+    this.endPrompts('cancelled');
     this.wake();
   }
 
