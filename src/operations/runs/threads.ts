@@ -142,15 +142,19 @@ async function messagesTo({ store }: Pick<Services, 'store'>, runId: RunId) {
 /** Runs of the thread, oldest first: the first, and each that continues one of them. Empty if there is none. */
 async function runsOf(services: Pick<Services, 'store' | 'runner'>, thread: RunId): Promise<Run[]> {
   const rows = await services.store.runs({ lineageId: thread, limit: MAX_RUNS });
-  const found = new Set<RunId>();
-  const runs = rows
-    .toSorted((a, b) => a.createdAt - b.createdAt)
-    .filter(({ id, options: { takesUp } }) => {
-      const isOf = id === thread || (takesUp !== null && found.has(takesUp.runId));
-      if (isOf) found.add(id);
-      return isOf;
-    });
-  return Promise.all(runs.map(run => currentRun(services, run)));
+  const left = new Set(rows.toSorted((a, b) => a.createdAt - b.createdAt));
+  const runs = new Map<RunId, Run>();
+  // The clock may have been set back, so a run is taken after the one that it continues, whatever their times.
+  for (let before = -1; before < runs.size; ) {
+    before = runs.size;
+    for (const run of left) {
+      const { takesUp } = run.options;
+      if (run.id !== thread && !(takesUp && runs.has(takesUp.runId))) continue;
+      runs.set(run.id, run);
+      left.delete(run);
+    }
+  }
+  return Promise.all([...runs.values()].map(run => currentRun(services, run)));
 }
 
 const ShownThread = z.object({
@@ -240,7 +244,8 @@ export const showThread = operation({
         })),
       ),
       members: members
-        .toSorted((a, b) => a.createdAt - b.createdAt)
+        // Members of one squad have one time.
+        .toSorted((a, b) => a.createdAt - b.createdAt || a.position - b.position)
         .map(run => ({ id: run.id, name: runName(run), title: runSummary(run), status: shownStatus(run) })),
       asks: inbox.open().filter(item => item.owner === 'user' && ids.has(item.runId)),
     };

@@ -403,7 +403,7 @@ describe('MCP servers of the editor', () => {
     await until('the server has answered', () => /about: [\s\S]*pid/.test(editor.said(session)));
     const said = editor.said(session);
     // The server has its secret, which the gateway takes out of the answer; the agent never has it.
-    expect(said).toMatch(/ITS_SECRET[\s\S]*hidden|ITS_SECRET[\s\S]*\[/);
+    expect(said).toContain('"ITS_SECRET":"[secret SQUAD_EDITOR_0]","SQUAD_EDITOR_0":null');
     expect(said).not.toContain(SECRET);
     expect(said).not.toMatch(/^SQUAD_EDITOR_/m);
     expect(grep(workspace, SECRET)).toEqual([]);
@@ -440,5 +440,11 @@ function grep(folder: string, text: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())
     .map(entry => join(entry.parentPath, entry.name))
-    .filter(file => readFileSync(file).includes(text));
+    .filter(file => {
+      try {
+        return readFileSync(file).includes(text);
+      } catch {
+        return false; // it was replaced meanwhile
+      }
+    });
 }
