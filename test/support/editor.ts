@@ -64,8 +64,12 @@ export class Editor implements AsyncDisposable {
       );
   }
 
-  static async start(squad: TestSquad, name = 'test-editor'): Promise<Editor> {
-    const editor = new Editor(squad.start(['acp']), name);
+  static async start(
+    squad: TestSquad,
+    name = 'test-editor',
+    env: Record<string, string> = {},
+  ): Promise<Editor> {
+    const editor = new Editor(squad.start(['acp'], { env }), name);
     await editor.initialize(name);
     return editor;
   }

@@ -5,7 +5,7 @@ import type { InboxItem } from '../../../src/schema/inbox.ts';
 import type { Run } from '../../../src/schema/run.ts';
 import { echoBlock } from '../../servers/start.ts';
 import { Editor } from '../../support/editor.ts';
-import { ended, isAlive, TestSquad, until } from '../../support/squad.ts';
+import { BIN, ended, isAlive, TestSquad, until } from '../../support/squad.ts';
 
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
 const { workspace } = squad;
@@ -237,6 +237,17 @@ describe('questions', () => {
     expect((await lastOf(session)).id).toBe(session);
   });
 
+  test('that the user turns away stay in the inbox', async () => {
+    const session = await opened();
+    const prompt = editor.prompt(session, fenced('ask "Turned away?" left right'));
+    (await editor.untilAsked('Turned away?')).answer(null);
+    const [item] = await inbox(session);
+    expect(item?.state).toBe('open');
+    expect((await squad.run(['answer', item!.id, 'left'])).code).toBe(0);
+    expect(await prompt).toBe('end_turn');
+    expect(editor.said(session)).toContain('The answer is: left');
+  });
+
   test('of an engine are permission requests: allowed once, or refused', { tags: ['G6'] }, async () => {
     const session = await opened();
     await editor.agent.request('session/set_mode', { sessionId: session, modeId: 'ask' });
@@ -366,6 +377,49 @@ test('the run of an editor that crashes goes on, and another editor takes it up 
   squad.write('go-crashed', '');
   await next.untilSaid(session, 'finished');
   await until('it completes', async () => (await runOf(session)).status === 'completed');
+});
+
+test('an agent without events and chats is shown as it prints, and starts anew with each prompt', async () => {
+  squad.script(
+    'printer.sh',
+    'cat > last-prompt\necho printed\nuntil test -e go-printer; do sleep 0.05; done\nprintf end',
+  );
+  await using plain = await Editor.start(squad, 'plain', { RUN_TEMPLATE: './printer.sh' });
+  const { sessionId: session } = await plain.open(workspace);
+  const prompt = plain.prompt(session, 'Print the first.');
+  await plain.untilSaid(session, 'printed');
+  squad.write('go-printer', '');
+  expect(await prompt).toBe('end_turn');
+  expect(plain.said(session)).toMatch(/^printed\s+end\s+$/);
+  expect(await plain.prompt(session, 'Print the second.')).toBe('end_turn');
+  expect(plain.said(session)).toMatch(/^printed\s+end\s+printed\s+end\s+$/);
+  expect(JSON.stringify(plain.of(session, 'agent_thought_chunk'))).toContain('left no chat');
+  const prompted = readFileSync(join(workspace, 'last-prompt'), 'utf8');
+  expect(prompted).toContain('Print the second.');
+  expect((await lastOf(session)).options.takesUp).toEqual({ runId: session, by: 'reply' });
+});
+
+test('an agent that starts `squad acp` in its run gets no session from it', async () => {
+  const session = await opened();
+  const lines = [
+    { id: 1, method: 'initialize', params: { protocolVersion: 1, clientCapabilities: {} } },
+    { id: 2, method: 'session/new', params: { cwd: workspace, mcpServers: [] } },
+    { id: 3, method: 'session/load', params: { sessionId: session, cwd: workspace, mcpServers: [] } },
+  ].map(request => JSON.stringify({ jsonrpc: '2.0', ...request }));
+  squad.write('acp-input', `${lines.join('\n')}\n`);
+  squad.script(
+    'ask-acp.sh',
+    `(cat acp-input; until grep -q '"id":3' acp-output; do sleep 0.05; done) | "$1" "$2" acp > acp-output`,
+  );
+  await editor.prompt(session, fenced(`run touch acp-output; ./ask-acp.sh ${process.execPath} ${BIN}`));
+  const replies = readFileSync(join(workspace, 'acp-output'), 'utf8')
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line));
+  for (const id of [2, 3])
+    expect(replies.find(reply => reply.id === id)).toMatchObject({
+      error: { data: { code: 'NOT_ALLOWED' } },
+    });
 });
 
 test('garbage on standard input changes nothing, and its end ends the agent', async () => {
