@@ -407,9 +407,10 @@ test('an agent that starts `squad acp` in its run gets no session from it', asyn
     { id: 3, method: 'session/load', params: { sessionId: session, cwd: workspace, mcpServers: [] } },
   ].map(request => JSON.stringify({ jsonrpc: '2.0', ...request }));
   squad.write('acp-input', `${lines.join('\n')}\n`);
+  const untilReplied = (id: number) => `until grep -q '"id":${id}' acp-output; do sleep 0.05; done`;
   squad.script(
     'ask-acp.sh',
-    `(cat acp-input; until grep -q '"id":3' acp-output; do sleep 0.05; done) | "$1" "$2" acp > acp-output`,
+    `(sed -n 1p acp-input; ${untilReplied(1)}; sed 1d acp-input; ${untilReplied(2)}; ${untilReplied(3)}) | "$1" "$2" acp > acp-output`,
   );
   await editor.prompt(session, fenced(`run touch acp-output; ./ask-acp.sh ${process.execPath} ${BIN}`));
   const replies = readFileSync(join(workspace, 'acp-output'), 'utf8')
