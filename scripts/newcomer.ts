@@ -4,7 +4,16 @@
  * missed.
  */
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -34,6 +43,8 @@ interface Tools {
 
 interface Visit {
   tarballBytes: number;
+  /** What npm reports where its global folder belongs to somebody else. */
+  refusal: string;
   /** Time from the start of the installation to the end of the demo. */
   seconds: number;
   /** Output of each command. */
@@ -51,13 +62,16 @@ export async function visit({ node, npm }: Tools, isOffline = false): Promise<Vi
   const at = (name: string): string => join(folder, name);
   for (const name of ['home', 'work', 'tmp', 'bin', 'prefix']) mkdirSync(at(name));
   symlinkSync(node, join(at('bin'), 'node'));
+  // As with a Node of the system: the global folder belongs to root, so the guide's folder is used.
+  chmodSync(at('prefix'), 0o555);
+  const own = join(at('home'), '.local');
   const settings = (name: string) =>
     execFileSync('npm', ['config', 'get', name], { encoding: 'utf8', cwd: tmpdir() }).trim();
   const env: Record<string, string> = {
     HOME: at('home'),
     TMPDIR: at('tmp'),
     LANG: 'C.UTF-8',
-    PATH: `${join(at('prefix'), 'bin')}:${at('bin')}:/usr/local/bin:/usr/bin:/bin`,
+    PATH: `${join(own, 'bin')}:${at('bin')}:/usr/local/bin:/usr/bin:/bin`,
     npm_config_prefix: at('prefix'),
     npm_config_registry: settings('registry'),
     npm_config_update_notifier: 'false',
@@ -65,7 +79,7 @@ export async function visit({ node, npm }: Tools, isOffline = false): Promise<Vi
     ...(isOffline && { npm_config_cache: settings('cache'), npm_config_prefer_offline: 'true' }),
   };
   const options = { cwd: at('work'), env, timeout: STEP_TIMEOUT_MS };
-  const squad = join(at('prefix'), 'bin', 'squad');
+  const squad = join(own, 'bin', 'squad');
   const said: Record<string, string> = {};
   const say = async (...args: string[]) => {
     // Some commands exit with an error code here: the doctor of a machine without agents finds no agent.
@@ -80,8 +94,14 @@ export async function visit({ node, npm }: Tools, isOffline = false): Promise<Vi
       cwd: root,
     });
     const tarball = at(`squad-mcp-${version()}.tgz`);
+    const install = [npm, 'install', '--global', '--no-audit', '--no-fund', tarball];
+    const [program, ...args] = asOrdinaryUser([node, ...install]);
+    const refusal = await run(program!, args, options).then(
+      () => 'no error',
+      ({ stderr }: { stderr: string }) => stderr,
+    );
     const start = performance.now();
-    await run(node, [npm, 'install', '--global', '--no-audit', '--no-fund', tarball], options);
+    await run(node, [...install, '--prefix', own], options);
     await say('--version');
     await say('--help');
     await say('demo');
@@ -91,14 +111,21 @@ export async function visit({ node, npm }: Tools, isOffline = false): Promise<Vi
       'squad-mcp': await toolsFrom({ command: 'squad-mcp', args: [] }, options),
     };
     // npx prefers a globally installed package to the registry.
+    env.npm_config_prefix = own;
     symlinkSync(join(dirname(realpathSync(npm)), 'npx-cli.js'), join(at('bin'), 'npx'));
     for (const { title, config } of installLinks()) tools[title] = await toolsFrom(config, options);
-    return { tarballBytes: statSync(tarball).size, seconds, said, tools };
+    return { tarballBytes: statSync(tarball).size, refusal, seconds, said, tools };
   } finally {
     await say('hub', 'stop');
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
   }
 }
+
+/** Root may write anywhere, so a command of root is given another user id, which has no such right. */
+const asOrdinaryUser = (argv: string[]): string[] =>
+  process.getuid?.() === 0
+    ? ['bwrap', '--unshare-user', '--uid', '1000', '--gid', '1000', '--dev-bind', '/', '/', '--', ...argv]
+    : argv;
 
 const version = (): string => JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version;
 
@@ -114,7 +141,7 @@ async function toolsFrom(
 }
 
 /** Why the visit failed. Empty if it was successful. */
-export function faultsOf({ tarballBytes, said, tools }: Visit): string[] {
+export function faultsOf({ tarballBytes, refusal, said, tools }: Visit): string[] {
   const doctor = said.doctor ?? '';
   const failed = [...doctor.matchAll(/^failed +(\S+)/gm)].map(([, name]) => name);
   const checks: [string, boolean][] = [
@@ -122,6 +149,7 @@ export function faultsOf({ tarballBytes, said, tools }: Visit): string[] {
       `The tarball has ${tarballBytes} bytes, more than ${MAX_TARBALL_BYTES}`,
       tarballBytes <= MAX_TARBALL_BYTES,
     ],
+    [`npm in a folder of root: ${refusal}`, /\bEACCES\b/.test(refusal)],
     [`squad --version: ${said['--version']}`, said['--version'] === `${version()}\n[exit 0]`],
     [`squad --help: ${said['--help']}`, /^Usage: squad [\s\S]*\[exit 0\]$/.test(said['--help'] ?? '')],
     [`squad demo: ${said.demo}`, /What they left in the repository[\s\S]*\[exit 0\]$/.test(said.demo ?? '')],

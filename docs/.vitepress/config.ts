@@ -131,6 +131,12 @@ export default defineConfig({
         const render = md.renderer.rules[rule]!;
         md.renderer.rules[rule] = (...args) => render(...args).replaceAll('{{', '&#123;&#123;');
       }
+      // The corner of a table is no header: a screen reader would announce an empty one.
+      md.core.ruler.push('corners', ({ tokens }) => {
+        for (const [at, token] of tokens.entries())
+          if (token.type === 'th_open' && tokens[at + 1]!.content === '')
+            token.tag = tokens[at + 2]!.tag = 'td';
+      });
     },
   },
   head: [

@@ -15,6 +15,8 @@ import { addWorkCommands } from './review/commands.ts';
 import { addRunCommands, addWatchCommands } from './runs/commands.ts';
 import { addSettingsCommands, addTeamCommands } from './settings/commands.ts';
 import { addSetupCommands } from './setup/commands.ts';
+import { SHELLS } from './setup/completion.ts';
+import { CLIENT_NAMES } from './setup/install/clients.ts';
 
 const FOOTER = `${examples(
   'squad run "Fix the failing test"   start an agent here and watch it',
@@ -108,12 +110,24 @@ function usageError({ message, code }: CommanderError, program: Command, args: s
       ...(command && command.commands.length > 0 && !inner
         ? [`Subcommands of squad ${first}: ${command.commands.map(each => each.name()).join(', ')}`]
         : []),
-      ...(/^missing required argument '(run|id|ids)'/.test(problem)
-        ? ['`squad ls` lists runs and their ids.']
-        : []),
+      ...missingArgument(problem, inner ?? command, inner ? `${first} ${second}` : first),
       `\`squad ${help}\` shows the usage.`,
     ],
   });
+}
+
+const ABOUT_ARGUMENTS: Record<string, string> = {
+  ...Object.fromEntries(['run', 'id', 'ids'].map(name => [name, '`squad ls` lists runs and their ids.'])),
+  client: `Clients: ${CLIENT_NAMES.join(', ')}`,
+  shell: `Shells: ${SHELLS.join(', ')}`,
+};
+
+/** What to type instead of a command without its argument. */
+function missingArgument(problem: string, command: Command | undefined, words: string): string[] {
+  const [, name] = /^missing required argument '(.*)'$/.exec(problem) ?? [];
+  if (name === undefined || !command) return [];
+  const about = ABOUT_ARGUMENTS[name];
+  return [`squad ${words} ${command.usage().replace('[options] ', '')}`, ...(about ? [about] : [])];
 }
 
 const commandNamed = ({ commands }: Command, name: string): Command | undefined =>

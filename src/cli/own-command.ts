@@ -81,11 +81,45 @@ export const lastingPath = (path: string): string =>
     .filter(folder => !isInRunnerCache(`${folder}/`))
     .join(delimiter);
 
-function onPath(name: string, path = ''): string | null {
-  const folders = lastingPath(path)
+const onPath = (name: string, path = ''): string | null =>
+  foldersOf(path)
+    .map(folder => join(folder, name))
+    .find(isProgram) ?? null;
+
+const foldersOf = (path: string): string[] =>
+  lastingPath(path)
     .split(delimiter)
     .filter(folder => isAbsolute(folder));
-  return folders.map(folder => join(folder, name)).find(isProgram) ?? null;
+
+interface Installation {
+  /** The program on PATH. */
+  program: string;
+  version: string;
+}
+
+/** Programs on PATH that start another version of Squad, one for each package. */
+export function otherVersions(version: string, path = ''): Installation[] {
+  const byPackage = new Map<string, Installation>();
+  for (const folder of foldersOf(path))
+    for (const program of ['squad', PACKAGE].map(name => join(folder, name)).filter(isProgram)) {
+      const found = installedPackage(program);
+      if (found && found.version !== version && !byPackage.has(found.folder))
+        byPackage.set(found.folder, { program, version: found.version });
+    }
+  return [...byPackage.values()];
+}
+
+/** The package that a program of Squad belongs to. Null for a script that starts it, whose package is not known. */
+function installedPackage(program: string): { folder: string; version: string } | null {
+  try {
+    const real = realpathSync(program);
+    if (!OWN_PROGRAM.test(real)) return null;
+    const folder = join(dirname(real), '..');
+    const { name, version } = packageOf(folder);
+    return name === PACKAGE && typeof version === 'string' ? { folder, version } : null;
+  } catch {
+    return null; // it was removed, or is not a package
+  }
 }
 
 function isProgram(file: string): boolean {
@@ -97,6 +131,8 @@ function isProgram(file: string): boolean {
   }
 }
 
+const OWN_PROGRAM = /\/bin\/squad(-mcp)?\.cjs$/;
+
 /**
  * Whether the file starts Squad, in any version. npm creates a link to Squad's file, pnpm writes a script that names
  * it.
@@ -106,7 +142,7 @@ function isOurs(file: string): boolean {
     const real = realpathSync(file);
     // Volta uses one shim program for all names, so the shim is accepted.
     if (real.endsWith('volta-shim')) return true;
-    if (/\/bin\/squad(-mcp)?\.cjs$/.test(real)) return packageName(join(dirname(real), '..')) === PACKAGE;
+    if (OWN_PROGRAM.test(real)) return packageOf(join(dirname(real), '..')).name === PACKAGE;
     const text = startOf(real);
     return text.startsWith('#!') && /\bsquad-mcp\b|\bsquad\.cjs\b/.test(text);
   } catch {
@@ -125,8 +161,8 @@ function startOf(file: string): string {
   }
 }
 
-const packageName = (folder: string): unknown =>
-  (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { name?: unknown }).name;
+const packageOf = (folder: string): { name?: unknown; version?: unknown } =>
+  JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 
 const REPOSITORY = 'https://github.com/squad-mcp/squad';
 

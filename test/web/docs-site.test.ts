@@ -1,7 +1,9 @@
+import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
+import { AxeBuilder } from '@axe-core/playwright';
 import type { Browser, Page } from 'playwright-core';
 import { build } from 'vitepress';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -85,6 +87,28 @@ describe.each([
     await page.context().close();
   });
 });
+
+/** The text of each page is different. Its frame and the colours are those of the pages above. */
+test('every page can be read by everybody', async () => {
+  const names = readdirSync(SITE, { recursive: true, encoding: 'utf8' }).filter(
+    name => name.endsWith('.html') && name !== '404.html',
+  );
+  expect(names.length).toBeGreaterThan(100);
+  const page = await browser.newPage();
+  // The text is there without them.
+  await page.route('**/*.js', route => route.abort());
+  const findings: string[] = [];
+  for (const name of names) {
+    await page.goto(`${origin}/${name}`);
+    const axe = new AxeBuilder({ page }).setLegacyMode().include('main').disableRules('color-contrast');
+    const { violations } = await axe.options({ resultTypes: ['violations'] }).analyze();
+    findings.push(
+      ...violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${name}: ${id}: ${html}`)),
+    );
+  }
+  expect(findings).toEqual([]);
+  await page.close();
+}, 600_000);
 
 test('search finds a guide by its words', async () => {
   const { page, problems } = await open('/docs/');

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { visibleLine } from '../../base/text.ts';
 import { environmentFilePath, parseEnvironmentFile } from '../../link/environment-file.ts';
 import { homeFolder, ownFolder } from '../../link/home.ts';
+import { version } from '../../link/program.ts';
 import { asSquadError } from '../../schema/error.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { mcpConfigPath, readMcpConfig } from '../../workspace/gateway/mcp-config-file.ts';
@@ -15,8 +16,8 @@ import { workspaceRoot } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
-import { withOwnCommand } from '../own-command.ts';
-import { squadProgram } from '../package-files.ts';
+import { otherVersions, withOwnCommand } from '../own-command.ts';
+import { squadProgram, squadScript } from '../package-files.ts';
 import {
   engineLines,
   engineReports,
@@ -63,6 +64,7 @@ export async function doctorCommand(context: CliContext): Promise<number> {
     ...(Array.isArray(found) ? [] : [found]),
     await program('git', ['--version'], 'failed', 'Install git: work trees, diffs and reviews need it.'),
     await program('tmux', ['-V'], 'warning', 'Optional: install tmux to watch runs in a tmux window.'),
+    ...olderOrNewer(),
     ...mixupsIn(root).map(({ what, next }) => warning('squad', what, [next])),
     ...(ofWorkspace.inspected ? claudeTwice(root()) : []),
     ...overwrittenEntries(),
@@ -190,6 +192,18 @@ function hookOf(inspected: Inspected, name: 'onEnd' | 'onAsk'): Check[] {
   const fault = hookFault(argv, inspected.root, process.env.PATH ?? '');
   if (fault === null) return [ok(name, argv.join(' '))];
   return [warning(name, fault, [`It is set in ${setting.source}. Use an absolute path.`])];
+}
+
+/** Reports programs on PATH that start another version of Squad than the one that runs now. */
+function olderOrNewer(): Check[] {
+  const others = otherVersions(version, process.env.PATH);
+  if (others.length === 0) return [];
+  const list = others.map(other => `${other.version} (${other.program})`).join(', ');
+  return [
+    warning('versions', `This is Squad ${version} (${squadScript}); PATH also has ${list}`, [
+      'They share runs and settings. The newest one that was used runs the hub, and an older command uses that hub. To remove one: `npm uninstall -g squad-mcp` with the Node that it belongs to, then `squad install CLIENT` again for each client.',
+    ]),
+  ];
 }
 
 function overwrittenEntries(): Check[] {

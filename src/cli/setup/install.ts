@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { visibleLine, visibleText } from '../../base/text.ts';
+import { nearest, visibleLine, visibleText } from '../../base/text.ts';
 import { writeEnvironmentFile } from '../../link/environment-file.ts';
 import { homeFolder } from '../../link/home.ts';
 import { SquadError } from '../../schema/error.ts';
@@ -127,8 +127,12 @@ async function projectFolder({ workspace: flag }: CliContext): Promise<string | 
 
 function knownClient(name: string): ClientName {
   if ((CLIENT_NAMES as string[]).includes(name)) return name as ClientName;
-  throw new SquadError('INVALID_INPUT', `Unknown client ${name}`, {
-    suggestions: [`Clients: ${CLIENT_NAMES.join(', ')}`],
+  const near = nearest(name, CLIENT_NAMES);
+  throw new SquadError('INVALID_INPUT', `Unknown client ${visibleLine(name)}`, {
+    suggestions: [
+      ...(near.length > 0 ? [`Did you mean ${near.join(' or ')}?`] : []),
+      `Clients: ${CLIENT_NAMES.join(', ')}`,
+    ],
   });
 }
 

@@ -37,7 +37,13 @@ export function recordRoom(turnFolder: string, net: string): void {
 }
 
 /** Deletes the record of a room. Call this before the room of an ended turn is closed. */
-export const forgetRoom = (turnFolder: string): void => rmSync(join(turnFolder, OPEN_ROOM), { force: true });
+export function forgetRoom(turnFolder: string): void {
+  try {
+    rmSync(join(turnFolder, OPEN_ROOM), { force: true });
+  } catch {
+    // A record that cannot be deleted must not keep the room open.
+  }
+}
 
 /** True if the turn lost its room because the proxy process was killed. */
 export function isCutOff(turnFolder: string): boolean {

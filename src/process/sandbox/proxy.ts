@@ -5,7 +5,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { LookupAddress } from 'node:dns';
-import { appendFileSync, closeSync, openSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { appendFileSync, closeSync, openSync, readFileSync, readlinkSync, rmSync, statSync } from 'node:fs';
 import {
   createServer as createHttpServer,
   request as httpRequest,
@@ -51,7 +51,7 @@ interface Tenant {
   hosts: string[];
   /** Control connection of the hub that opened the room. */
   hub: Socket;
-  /** Time at which the room is closed if no process has entered it by then. */
+  /** Time (`performance.now`) at which the room is closed if no process has entered it by then. */
   startBy: number;
   /** Process of the wrapper. The start time distinguishes it from a later process with the same pid. */
   wrapper: { pid: number; startTime: string | null } | null;
@@ -74,7 +74,7 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
   const roomOf = new WeakMap<Duplex, OpenRoom>();
   let hubPort: number | null = null;
   let spare: { port: number | null; room: Promise<OpenRoom> } | null = null;
-  let idleSince: number | null = Date.now();
+  let idleSince: number | null = performance.now();
 
   const http = createHttpServer(
     { requestTimeout: 0 },
@@ -106,7 +106,7 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
     if (room.tenant !== null) return openRoom(asked, hub);
     if (hub.destroyed) throw new Error('the hub has disconnected');
     const { runId, folder, hosts, lasts } = asked;
-    const startBy = Date.now() + TURN_START_MS;
+    const startBy = performance.now() + TURN_START_MS;
     room.tenant = { runId, folder, hosts, lasts, hub, startBy, wrapper: null, refused: new Set() };
     spare = null;
     rooms.add(room);
@@ -283,7 +283,8 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
     socket.once('close', () => {
       hubs.delete(socket);
       for (const { tenant } of rooms)
-        if (tenant!.hub === socket) tenant!.startBy = Math.min(tenant!.startBy, Date.now() + ORPHAN_START_MS);
+        if (tenant!.hub === socket)
+          tenant!.startBy = Math.min(tenant!.startBy, performance.now() + ORPHAN_START_MS);
     });
     readMessages<ControlRequest>(socket, async request => {
       const { id } = request;
@@ -304,27 +305,32 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
         closeRoom(room);
       }
     if (hubs.size > 0 || rooms.size > 0) idleSince = null;
-    else idleSince ??= Date.now();
-    if (idleSince !== null && Date.now() - idleSince >= LINGER_MS) {
-      rmSync(socketFile, { force: true });
+    else idleSince ??= performance.now();
+    if (idleSince !== null && performance.now() - idleSince >= LINGER_MS) {
+      leave();
       process.exit(0);
     }
   }
 
   // An unexpected error of one connection must not end the connections of all other turns.
   process.on('uncaughtException', () => {});
-  listenAlone(socketFile, serveHub);
+  const leave = listenAlone(socketFile, serveHub);
   setInterval(review, POLL_MS);
 }
 
-/** True if the turn has ended. The room of an ended turn is closed, whether a hub is running or not. */
+/**
+ * True if the turn has ended. The room of an ended turn is closed, whether a hub is running or not. A folder that cannot
+ * be read must not keep the room, and so this process, forever.
+ */
 function isOver(tenant: Tenant): boolean {
-  if (hasExitRecord(tenant.folder)) return true;
-  if (tenant.wrapper === null) {
-    const pid = readWrapperPid(tenant.folder);
-    if (typeof pid !== 'number') return Date.now() > tenant.startBy;
-    tenant.wrapper = { pid, startTime: startTimeOf(pid) };
+  try {
+    if (hasExitRecord(tenant.folder)) return true;
+    const pid = tenant.wrapper === null ? readWrapperPid(tenant.folder) : null;
+    if (typeof pid === 'number') tenant.wrapper = { pid, startTime: startTimeOf(pid) };
+  } catch {
+    // The wrapper's process decides, or without one the time.
   }
+  if (tenant.wrapper === null) return performance.now() > tenant.startBy;
   const { pid, startTime } = tenant.wrapper;
   return startTime === null || startTimeOf(pid) !== startTime;
 }
@@ -334,7 +340,7 @@ function isEmpty(room: OpenRoom): boolean {
   const name = readlinkSync(room.net);
   const isInside = ownProcesses().some(pid => linkOf(`/proc/${pid}/ns/net`) === name);
   room.wasEntered ||= isInside;
-  return !isInside && (room.wasEntered || Date.now() > room.tenant!.startBy);
+  return !isInside && (room.wasEntered || performance.now() > room.tenant!.startBy);
 }
 
 function linkOf(path: string): string | null {
@@ -345,10 +351,12 @@ function linkOf(path: string): string | null {
   }
 }
 
+/** Null if the process has ended, also if its parent has not reaped it: the first process of a container may never do so. */
 function startTimeOf(pid: number): string | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    return text.slice(text.lastIndexOf(')') + 2).split(' ')[19] ?? null;
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    return fields[0] === 'Z' || fields[0] === 'X' ? null : (fields[19] ?? null);
   } catch {
     return null;
   }
@@ -364,10 +372,18 @@ function copyBothWays(one: Duplex, other: Duplex): void {
   other.pipe(one);
 }
 
-/** Listens on the socket. Exits if another proxy process already listens there. */
-function listenAlone(file: string, serve: (socket: Socket) => void): void {
+/**
+ * Listens on the socket. Exits if another proxy process already listens there. Returns a function that removes the
+ * socket's file, unless it is that of a later proxy process.
+ */
+function listenAlone(file: string, serve: (socket: Socket) => void): () => void {
   process.umask(0o077);
+  const inodeOf = () => statSync(file, { bigint: true, throwIfNoEntry: false })?.ino;
+  let own: bigint | undefined;
   const server = createServer(serve);
+  server.on('listening', () => {
+    own = inodeOf();
+  });
   server.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EADDRINUSE') process.exit(1);
     const other = connect(file);
@@ -378,6 +394,9 @@ function listenAlone(file: string, serve: (socket: Socket) => void): void {
     });
   });
   server.listen(file);
+  return () => {
+    if (inodeOf() === own) rmSync(file, { force: true });
+  };
 }
 
 /**

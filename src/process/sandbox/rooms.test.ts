@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -10,7 +10,7 @@ import { isAlive, type TurnFixture, TurnsFixture, until } from '../testing/turn-
 import { createSupervisor } from '../turns/supervisor.ts';
 import { readRefusedHosts } from './network-record.ts';
 import { allowance, isPublic } from './proxy-rules.ts';
-import { createRooms, type Rooms } from './rooms.ts';
+import { createRooms, type RoomRequest, type Rooms } from './rooms.ts';
 import { createSandboxes } from './sandboxes.ts';
 
 const program = join(import.meta.dirname, '..', '..', '..', 'dist', 'sandbox-proxy.cjs');
@@ -330,6 +330,48 @@ describe('the proxy process', () => {
     const pid = proxyPid(own);
     own.rooms.close();
     await until(() => !isAlive(pid), 'the end of the proxy process');
+  });
+
+  test('ends although a wrapper that was killed is never reaped, and the record of another room stays', async () => {
+    const own = hub((await server('hub')).port);
+    const parent = spawn('/bin/sh', ['-c', 'true & echo $!; exec sleep 600'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    try {
+      const [zombie] = await once(parent.stdout, 'data');
+      const turn = (name: string, file: string, content: string): RoomRequest => {
+        const folder = turns.path(name);
+        mkdirSync(folder);
+        writeFileSync(join(folder, file), content);
+        return { runId: 'run_x', folder, lasts: 'turn', hosts: [] };
+      };
+      const ended = turn('ended', 'exit', '0\n');
+      mkdirSync(join(ended.folder, 'room'));
+      await own.rooms.open(ended, '/usr/bin/bwrap');
+      await own.rooms.open(turn('killed', 'pid', String(zombie)), '/usr/bin/bwrap');
+      const pid = proxyPid(own);
+      own.rooms.close();
+      await until(() => !isAlive(pid), 'the end of the proxy process');
+    } finally {
+      parent.kill('SIGKILL');
+    }
+  });
+
+  test('leaves the socket of a later one alone when it ends', async () => {
+    const socket = turns.path(`proxy-${socketNumber++}.sock`);
+    const start = () => spawn(node, [program, socket, '/usr/bin/bwrap'], { stdio: 'ignore' });
+    const earlier = start();
+    await until(() => existsSync(socket), 'its socket');
+    rmSync(socket);
+    const later = start();
+    await until(() => existsSync(socket), 'the socket of the later one');
+    const rooms = createRooms({ socket, program, hubPort: async () => null, warn: () => {} });
+    await rooms.attach();
+    await until(() => earlier.exitCode !== null, 'the end of the earlier one');
+    expect(existsSync(socket)).toBe(true);
+    rooms.close();
+    await until(() => later.exitCode !== null, 'the end of the later one');
+    expect(existsSync(socket)).toBe(false);
   });
 
   test('killed: its turns are cut off and nothing is let through; the next turn has a new one', async () => {

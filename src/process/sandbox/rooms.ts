@@ -64,21 +64,26 @@ export function createRooms({ socket: file, program, hubPort, warn }: RoomsOptio
   let isClosed = false;
 
   async function linked(open: () => Promise<Socket>): Promise<Link> {
-    link ??= open().then(made);
-    const now = link;
+    const now: Promise<Link> = link ?? open().then(socket => made(socket, () => forget(now)));
+    link = now;
     return now.catch(thrown => {
-      if (link === now) link = null;
+      forget(now);
       throw thrown;
     });
   }
 
-  function made(socket: Socket): Link {
+  /** A later link may be in its place by now. */
+  function forget(ended: Promise<Link>): void {
+    if (link === ended) link = null;
+  }
+
+  function made(socket: Socket, onEnd: () => void): Link {
     const waiting = new Map<number, PromiseWithResolvers<unknown>>();
     let asked = 0;
     socket.unref();
     socket.on('error', () => {});
     socket.once('close', () => {
-      link = null;
+      onEnd();
       for (const { reject } of waiting.values()) reject(new ProxyEnded(ENDED));
       if (!isClosed)
         warn('The proxy process of sandboxes ended: turns with a limited network are cut off from it');
@@ -90,7 +95,11 @@ export function createRooms({ socket: file, program, hubPort, warn }: RoomsOptio
       else call?.resolve(reply.result);
     });
     const ask = async (request: Asked): Promise<unknown> => {
-      if (socket.destroyed) throw new ProxyEnded(ENDED);
+      if (socket.destroyed) {
+        // The event `close` comes later. Until then the next request would get this link again.
+        onEnd();
+        throw new ProxyEnded(ENDED);
+      }
       const id = ++asked;
       const call = Promise.withResolvers<unknown>();
       waiting.set(id, call);
@@ -149,7 +158,8 @@ export function createRooms({ socket: file, program, hubPort, warn }: RoomsOptio
       }),
     async attach() {
       const running = await tryConnect(file);
-      if (running) await linked(async () => running);
+      if (running && link === null && !isClosed) await linked(async () => running);
+      else running?.destroy();
     },
     async runBehind(pid, port) {
       const proxy = await (link ?? this.attach().then(() => link))?.catch(() => null);

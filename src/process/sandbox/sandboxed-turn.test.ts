@@ -334,6 +334,26 @@ describe('the end', () => {
     for (const turn of all) expect(await processesOf(turn.runId)).toEqual([]);
   });
 
+  test('by stop while the sandbox is set up is that of the agent, which does not run after it', {
+    tags: ['S12'],
+  }, async () => {
+    const all = Array.from({ length: 12 }, () =>
+      confined('trap "exit 9" TERM; echo ready; while :; do sleep 0.05; done'),
+    );
+    await Promise.all(
+      all.map(async turn => {
+        const live = await supervisor.start(turn, options);
+        const status = join(turns.folder(turn), 'sandbox.status');
+        await until(() => readFileSync(status, 'utf8').includes('child-pid'), 'the sandbox');
+        live.stop(30_000);
+        const { exitCode } = await live.ended;
+        // Without the agent's own exit code it was ended before it could do anything.
+        if (exitCode !== 9)
+          expect({ exitCode, out: turns.read(turn, 'stdout') }).toEqual({ exitCode: 143, out: '' });
+      }),
+    );
+  });
+
   test('at the hard limit needs no hub, and lets the agent finish', async () => {
     const turn = {
       ...confined("trap 'echo bye; exit 9' TERM; setsid sleep 61 & while :; do sleep 0.05; done"),

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { TurnTree } from '../turns/turn-tree.ts';
+import type { Members, TurnTree } from '../turns/turn-tree.ts';
 import type { ProcessInfo } from './process-info.ts';
 import type { ProcessTable } from './process-table.ts';
 
@@ -32,7 +32,7 @@ export async function killTree(
   killAt: () => number,
   giveUpMs = GIVE_UP_MS,
 ): Promise<Leftover[]> {
-  const { wrapper, others } = await tree.members();
+  const { wrapper, others } = await membersOnceSetUp(tree, killAt);
   if (killAt() > performance.now()) {
     const sandbox = others.find(each => each.ppid === wrapper?.pid && agentIn(each, others));
     // TERM goes to the whole group at once, so that no process can fork away in between, and then to processes
@@ -46,6 +46,30 @@ export async function killTree(
   }
   return describe(table, await killAll(table, tree, giveUpMs));
 }
+
+/**
+ * Members of the tree. Waits while bubblewrap sets up the agent's sandbox: a TERM to it then would end it, and what it
+ * has already started would run the agent after the recorded end.
+ */
+async function membersOnceSetUp(tree: TurnTree, killAt: () => number): Promise<Members> {
+  for (let pause = FIRST_POLL_MS; ; pause = Math.min(pause * 1.5, LAST_POLL_MS)) {
+    const members = await tree.members();
+    const left = killAt() - performance.now();
+    if (left <= 0 || !isSettingUp(members)) return members;
+    await delay(Math.min(pause, left));
+  }
+}
+
+/** Until the agent is there, the first process of a sandbox has no child, or only the later init without a child. */
+function isSettingUp({ wrapper, others }: Members): boolean {
+  const childrenOf = (parent: number) => others.filter(({ ppid }) => ppid === parent);
+  const outer = wrapper && childrenOf(wrapper.pid).find(isBubblewrap);
+  return (
+    !!outer && childrenOf(outer.pid).every(child => isBubblewrap(child) && childrenOf(child.pid).length === 0)
+  );
+}
+
+const isBubblewrap = ({ name }: ProcessInfo): boolean => name === 'bwrap';
 
 export interface Swept {
   /** Processes that the turn left behind and that Squad ended. */
@@ -75,7 +99,6 @@ export async function sweep(
  * init of the sandbox, and the agent is the first child of that init.
  */
 export function agentIn(outer: ProcessInfo, others: readonly ProcessInfo[]): ProcessInfo | null {
-  const isBubblewrap = ({ name }: ProcessInfo) => name === 'bwrap';
   const init = isBubblewrap(outer) && others.find(each => each.ppid === outer.pid && isBubblewrap(each));
   if (!init) return null;
   const inside = others.filter(each => each.ppid === init.pid);

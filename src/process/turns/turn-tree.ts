@@ -4,7 +4,7 @@ import type { Mark, ProcessTable, Snapshot } from '../table/process-table.ts';
 /** Tolerance for comparing times: start times are precise to a clock tick, record times to the file system's clock. */
 const CLOCK_SLACK_MS = 1000;
 
-interface Members {
+export interface Members {
   wrapper: ProcessInfo | null;
   others: ProcessInfo[];
 }

@@ -281,6 +281,13 @@ describe('squad install', () => {
         'claude-code, claude-desktop, cursor, vscode, codex, gemini, qwen, copilot, opencode',
       ),
     });
+    expect((await squad.run(['install', 'claude'])).stderr).toContain(
+      '\n  Did you mean claude-code or claude-desktop?\n',
+    );
+    expect(await squad.run(['install'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('\n  squad install <client>\n  Clients: claude-code, '),
+    });
   });
 });
 
@@ -367,6 +374,9 @@ describe('help', () => {
     expect(await squad.run(['ls', '--nosuch'])).toMatchObject({
       stderr: "squad: unknown option '--nosuch' (INVALID_INPUT)\n  `squad help ls` shows the usage.\n",
     });
+    expect((await squad.run(['run'])).stderr).toContain(
+      '\n  squad run "TASK" | ROLE "TASK" [ROLE "TASK" …]\n',
+    );
     for (const [wrong, meant] of [
       ['rnu', 'run'],
       ['lgos', 'logs'],

@@ -129,6 +129,35 @@ test('the doctor finds Squad twice in Claude Code: as a plugin and as an entry',
   );
 });
 
+test('the doctor names another version on the PATH, and what to do; the same version twice is no problem', async () => {
+  await using squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
+  const { version } = JSON.parse(readFileSync(join(BIN, '..', '..', 'package.json'), 'utf8'));
+  const install = (folder: string, installed: string) => {
+    const own = join(squad.root, folder, 'lib', 'node_modules', 'squad-mcp');
+    mkdirSync(join(own, 'bin'), { recursive: true });
+    mkdirSync(join(squad.root, folder, 'bin'));
+    writeFileSync(join(own, 'package.json'), JSON.stringify({ name: 'squad-mcp', version: installed }));
+    for (const name of ['squad', 'squad-mcp']) {
+      const file = join(own, 'bin', `${name}.cjs`);
+      writeFileSync(file, '#!/usr/bin/env node\n');
+      chmodSync(file, 0o755);
+      symlinkSync(file, join(squad.root, folder, 'bin', name));
+    }
+    return join(squad.root, folder, 'bin');
+  };
+  const [same, older] = [install('same', version), install('older', '0.0.9')];
+  squad.env.PATH = [same, squad.env.PATH].join(':');
+  expect((await squad.run(['doctor'])).stdout).not.toContain('PATH also has');
+  squad.env.PATH = [older, squad.env.PATH].join(':');
+  const { code, stdout } = await squad.run(['doctor']);
+  const flat = stdout.replaceAll(/\s+/g, ' ');
+  expect(code).toBe(0);
+  expect(flat).toContain(
+    `warning versions This is Squad ${version} (${BIN}); PATH also has 0.0.9 (${older}/squad)`,
+  );
+  expect(flat).toContain('npm uninstall -g squad-mcp');
+});
+
 test('a client without a Node of its own gets npx, not a path in the cache of npx', async () => {
   await using squad = new TestSquad();
   const cache = join(squad.root, '.npm', '_npx', '1a2b', 'node_modules');

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { faultsOf, visit } from '../../../scripts/newcomer.ts';
 
 /** `npm run newcomer` does the same with every Node that Squad supports, and measures. */
-test('a newcomer installs the tarball, sees the demo to its end and has a client connected', async () => {
+test('a newcomer whose npm may not write to its global folder installs the tarball as the guide says, sees the demo to its end and has a client connected', async () => {
   const npm = (process.env.PATH ?? '').split(delimiter).map(folder => join(folder, 'npm'));
   const visited = await visit({ node: process.execPath, npm: firstReal(npm) }, true);
   expect(faultsOf(visited)).toEqual([]);
