@@ -6,7 +6,7 @@ import { type ApiError, asApiError, call } from '../state/api.ts';
 import { useDraft } from '../state/draft.ts';
 import { useQuery } from '../state/query.ts';
 import { workspace } from '../state/workspace.ts';
-import { Button } from '../ui/button.tsx';
+import { Button, SubmitKey } from '../ui/button.tsx';
 import { Command } from '../ui/copy.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Problem } from '../ui/problem.tsx';
@@ -176,8 +176,13 @@ export function StartRun({ like, onClose }: { like?: StartedLike; onClose(): voi
           <button type="button" class="button" onClick={onClose}>
             Not now
           </button>
-          <button type="submit" class="button main" aria-disabled={isSending || undefined}>
-            Start
+          <button
+            type="submit"
+            class="button main"
+            aria-disabled={isSending || undefined}
+            aria-keyshortcuts="Control+Enter"
+          >
+            Start <SubmitKey />
           </button>
         </p>
       </form>
