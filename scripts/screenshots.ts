@@ -99,6 +99,8 @@ const CONVERSATION: Picture = {
 const isWanted = ({ name }: Picture) =>
   named.length > 0 ? named.includes(name) : !(values.look && name.endsWith('-360'));
 
+const nameAt = (name: string, width: number | undefined): string => (values.look ? `${name}-${width}` : name);
+
 mkdirSync(FOLDER, { recursive: true });
 await using squad = new TeamSquad();
 // A chat can be resumed only if the model has a key.
@@ -128,8 +130,6 @@ async function takeBoth(picture: Picture, planned: string): Promise<void> {
     for (const width of widths)
       await take(browser, { ...picture, width, name: nameAt(picture.name, width) }, path, theme);
 }
-
-const nameAt = (name: string, width: number | undefined): string => (values.look ? `${name}-${width}` : name);
 
 async function take(
   browser: Browser,

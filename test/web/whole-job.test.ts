@@ -39,12 +39,6 @@ test('a job is composed, watched, answered, reviewed, sent back, approved and me
   await dialog.locator('.start-applies').waitFor();
   await page.keyboard.insertText(TASK);
   await keys('Control+Shift+Enter');
-  await dialog.getByLabel('Task 2').waitFor();
-  // The focus moves to the new field with the next frame.
-  await page.waitForFunction(() => {
-    const focused = document.activeElement;
-    return focused instanceof HTMLTextAreaElement && focused.value === '';
-  });
   await page.keyboard.insertText(`Help with it${script('report helped')}`);
   await keys('Control+Enter');
   await page.waitForURL(/\/s\/squad_/);

@@ -1,5 +1,5 @@
 import './start.css';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { visibleText } from '../../src/base/text.ts';
 import { type ApiError, asApiError, call } from '../state/api.ts';
@@ -42,6 +42,7 @@ export function StartRun({ like, onClose }: { like?: StartedLike; onClose(): voi
   const [choices, setChoices] = useState<StartChoices>({});
   const [error, setError] = useState<ApiError | null>(null);
   const [isSending, setSending] = useState(false);
+  const [added, setAdded] = useState(0);
   const form = useRef<HTMLFormElement>(null);
   const isSquad = members.length > 1;
   const isOfFolder = roles.error?.code === 'WORKSPACE_REFUSED';
@@ -57,11 +58,12 @@ export function StartRun({ like, onClose }: { like?: StartedLike; onClose(): voi
   const add = (more: StartMember[] = [{ roleId: members.at(-1)?.roleId ?? '', task: '' }]) => {
     const kept = given.filter(({ task }, at) => task.trim() !== '' || (at === 0 && more[0]?.task === ''));
     setMembers([...kept, ...more]);
-    requestAnimationFrame(() => {
-      const tasks = form.current?.querySelectorAll('textarea');
-      tasks?.[tasks.length - 1]?.focus();
-    });
+    setAdded(added + 1);
   };
+  // Before the next key press, which belongs to the new member.
+  useLayoutEffect(() => {
+    if (added > 0) [...(form.current?.querySelectorAll('textarea') ?? [])].at(-1)?.focus();
+  }, [added]);
   const start = async () => {
     const isUnready = members.some(({ roleId, task }) => task.trim() === '' || roleId === '');
     if (isSending || isUnready || folderError(folder) !== null) return void form.current?.reportValidity();
