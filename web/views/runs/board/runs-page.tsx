@@ -295,8 +295,9 @@ function More({ onMore }: { onMore(): Promise<void> }) {
   latest.current = load;
   useEffect(() => {
     if (isLoading || !end.current) return;
-    const seen = new IntersectionObserver(([entry]) => {
-      if (!entry?.isIntersecting) return;
+    const seen = new IntersectionObserver(entries => {
+      // A busy browser reports several changes at once, the newest last.
+      if (!entries.at(-1)?.isIntersecting) return;
       seen.disconnect();
       void latest.current();
     });
