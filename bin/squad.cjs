@@ -23,6 +23,8 @@ if (process.platform === 'win32') {
 ) {
   // The saved help is 80 columns wide.
   require('../dist/help.cjs');
+} else if (process.argv[2] === 'acp') {
+  require('../dist/acp.cjs');
 } else if (process.argv[2] === 'agent') {
   require('../dist/agent.cjs');
 } else {

@@ -12,6 +12,7 @@ const source = (file: string) => new URL(`../src/${file}`, import.meta.url).path
 const programs = [
   ...[
     'relay',
+    'acp',
     'hub',
     'hub-main',
     'cli',

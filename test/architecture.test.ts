@@ -29,6 +29,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   runner: ['process'],
   machines: ['schema', 'core', 'process', 'runner'],
   cli: ['schema', 'operations', 'control', 'code-mode', 'link', 'workspace'],
+  acp: ['schema', 'core', 'operations', 'link', 'cli'],
 };
 
 /** `app.ts`, its parts, and the entry points put everything together. */
@@ -55,6 +56,7 @@ const MAX_FILES_IN_A_FOLDER = 30;
 /** Packages that only these folders may know. */
 const ONLY_IN: [RegExp, ...string[]][] = [
   [/^@modelcontextprotocol\//, 'wire'],
+  [/^@agentclientprotocol\//, 'acp'],
   [/^kysely/, 'store'],
   // opencode records its chats in SQLite.
   [/^better-sqlite3/, 'store', 'engines'],

@@ -103,6 +103,22 @@ describe('the guide for other servers', () => {
   });
 });
 
+/** The others are editors, which start Squad as an agent. */
+const MCP_CLIENTS = CLIENT_NAMES.filter(name => clientNamed(name).entryPath[1] === 'squad');
+
+test.each(CLIENT_NAMES.filter(name => !MCP_CLIENTS.includes(name)))(
+  'the guide for the editor %s has its command, its file and a link from the other clients',
+  name => {
+    const guide = read(`docs/guides/setup/${name}.md`);
+    const { title, userFiles } = clientNamed(name);
+    const [file] = userFiles({ home: '~', env: {}, platform: 'linux', program: { command: '', args: [] } });
+    expect(guide).toContain(`# Squad in ${title}`);
+    expect(guide).toContain(`squad install ${name}`);
+    expect(guide).toContain(file);
+    expect(read('docs/guides/setup/clients.md')).toContain(`[${title}](${name}.md)`);
+  },
+);
+
 describe.each(CLI_IDS)('the guide for the engine %s', engine => {
   const guide = read(`docs/guides/engines/${engine}.md`);
   const setUp = /^## Set-up\n([\s\S]*?)\n## /m.exec(guide)?.[1] ?? '';
@@ -111,7 +127,7 @@ describe.each(CLI_IDS)('the guide for the engine %s', engine => {
     expect(setUp).toContain(cliProfile(engine).install.replace(/^see /, ''));
   });
 
-  test.each(CLIENT_NAMES)('has the exact set-up for %s', name => {
+  test.each(MCP_CLIENTS)('has the exact set-up for %s', name => {
     const { title, userFiles, entryPath } = clientNamed(name);
     const [file] = userFiles({ home: '~', env: {}, platform: 'linux', program: { command: '', args: [] } });
     const row = setUp.split('\n').find(line => line.startsWith(`| ${title} |`)) ?? '';

@@ -38,8 +38,8 @@ function commandsIn(block: string): string[][] {
 describe('every command in a document exists, with these options and arguments', () => {
   /** What is wrong with a command line; nothing is done. */
   async function problemOf(words: string[]): Promise<string | null> {
-    // The relay takes these: the first has one option, the second is registered for its help alone.
-    if (/^mcp( --toolsets \S+)?$|^mcp serve --config \S+$/.test(words.join(' '))) return null;
+    // Other programs take these, of which `acp` and `mcp serve` are registered for their help alone.
+    if (/^acp$|^mcp( --toolsets \S+)?$|^mcp serve --config \S+$/.test(words.join(' '))) return null;
     const understood = new Error('Understood, and not carried out');
     const program = createProgram(() => {}).hook('preAction', () => {
       throw understood;

@@ -28,7 +28,8 @@ const REFUSED: { command: RegExp; code: string; because: string }[] = [
     because: 'the scripted agent reads only its prompt',
   },
   {
-    command: /^answer \S+$|^integrate( SQUAD .*)?$|^install (CLIENT|claude-code)( --project)?$|^mcp import/,
+    command:
+      /^answer \S+$|^integrate( SQUAD .*)?$|^install (CLIENT|claude-code|zed|jetbrains|neovim)( --project)?$|^mcp import/,
     code: 'ANSWER_NEEDED',
     because: 'it asks at a terminal',
   },

@@ -73,6 +73,9 @@ const SIDEBAR: [string, [string, string][]][] = [
     'Set up and connect',
     [
       ['MCP clients', '/docs/guides/setup/clients'],
+      ['Squad in Zed', '/docs/guides/setup/zed'],
+      ['Squad in JetBrains IDEs', '/docs/guides/setup/jetbrains'],
+      ['Squad in Neovim', '/docs/guides/setup/neovim'],
       ['Long calls and HTTP', '/docs/guides/setup/calls'],
       ['Web UI', '/docs/guides/hub/web-ui'],
       ['Keys of the web UI', '/docs/guides/hub/web-ui-keys'],

@@ -66,6 +66,7 @@ async function inspectTools(inspect: Inspect): Promise<Inspection> {
     variables: async () => env,
     onJudged: inspect.onJudged,
     isOwn: startMs !== undefined,
+    added: null,
     ...(roles && { roles: async () => roles }),
     ...(confirmed && { confirmed }),
     ...(startMs && { startMs }),

@@ -26,7 +26,7 @@ export async function callerOfHandshake(handshake: Handshake, ports: CallerPorts
   const asking =
     handshake.token === undefined ? around : await bearer(handshake.token, handshake.pid, around, ports);
   const run = asking?.run;
-  const client = handshake.view === 'control' ? 'terminal' : null;
+  const client = handshake.view === 'control' ? (handshake.client ?? 'terminal') : null;
   if (!run)
     return {
       client,

@@ -26,6 +26,7 @@ const HandshakeLine = z.object({
   env: z.record(z.string(), z.string()),
   startsHub: z.literal(true).optional(),
   workspace: z.string().optional(),
+  client: z.string().min(1).max(60).optional(),
   toolsets: z.string().optional(),
   config: z.string().optional(),
   token: z.string().optional(),

@@ -16,6 +16,8 @@ export interface Handshake {
   startsHub?: true;
   /** Value of `--workspace`, if given. */
   workspace?: string;
+  /** Name of the editor, from `squad acp`. */
+  client?: string;
   /** Value of `--toolsets`, if given. */
   toolsets?: string;
   /** Absolute path of a subagent's file. */

@@ -45,6 +45,7 @@ import { squadStatus } from './runs/squad-status.ts';
 import { startSquad, startSquadMembers } from './runs/start-squad.ts';
 import { openSession, openTerminal, takeOver } from './runs/take-over.ts';
 import { interruptRun, sendMessage } from './runs/tell-run.ts';
+import { continueThread, listThreads, readSteps, showThread } from './runs/threads.ts';
 import { waitForRuns } from './runs/wait.ts';
 import { changeSetting, changeTrust } from './settings/change-setting.ts';
 import { inspectEngines, inspectWorkspace, listWorkspaces } from './settings/inspect-workspace.ts';
@@ -80,6 +81,10 @@ export const OPERATIONS = [
   replyToRun,
   sendMessage,
   interruptRun,
+  continueThread,
+  listThreads,
+  readSteps,
+  showThread,
   retryRuns,
   listBoard,
   listColumns,

@@ -165,8 +165,10 @@ export interface DisabledServer {
   fault: string;
 }
 
-/** Servers from a subagent file. Only one run uses them. */
+/** Servers of one run: from a subagent file, or from an editor. */
 export const OwnServers = McpConfig.extend({
+  /** The run has the servers of its workspace too. */
+  isAdded: z.literal(true).optional(),
   /** Start timeouts in milliseconds by server, for servers whose file sets one. */
   startTimeouts: z.record(ServerId, z.number().int().positive()).optional(),
 });

@@ -117,7 +117,7 @@ export const RunOptions = z.object({
   spawn: z.boolean(),
   /** Gateway servers from the role, in addition to those of the gateway's configuration: `server` or `server/tool`. */
   mcp: z.array(z.string()).default([]),
-  /** MCP servers of a subagent file, used instead of the workspace's. */
+  /** MCP servers of a subagent file, used instead of the workspace's, or of an editor, used in addition to them. */
   servers: OwnServers.nullable().default(null),
   /** Name of the subagent, if the run is a call of one. */
   subagent: z.string().nullable().default(null),

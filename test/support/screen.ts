@@ -31,8 +31,9 @@ export class Screen {
     const gate = join(squad.root, `${screen.name}.gate`);
     const outside = ['env', '-u', 'TMUX', '-u', 'TMUX_PANE'];
     const quoted = [...outside, ...program, ...args].map(word => `'${word.replaceAll("'", `'\\''`)}'`);
-    // The trap keeps the shell, but not the program, from ending at Ctrl-C. After the program, Ctrl-C does nothing.
-    const command = `trap : INT; while [ ! -e '${gate}' ]; do sleep 0.02; done; ${quoted.join(' ')}; echo "[exit $?]"; trap '' INT; exec sleep 600`;
+    // The first trap keeps the shell, but not the program, from ending at Ctrl-C. The second also holds for `sleep`, which
+    // a Ctrl-C would end that arrives just after the program's end.
+    const command = `trap : INT; while [ ! -e '${gate}' ]; do sleep 0.02; done; ${quoted.join(' ')}; code=$?; trap '' INT; echo "[exit $code]"; exec sleep 600`;
     const set = Object.entries({ ...squad.env, ...env }).flatMap(([name, value]) => [
       '-e',
       `${name}=${value}`,

@@ -240,6 +240,7 @@ const hasProcesses = (folder: string): boolean =>
 const isHostable = ([name, next = '']: string[], env: Record<string, string>): boolean =>
   name !== undefined &&
   name !== 'agent' &&
+  name !== 'acp' &&
   (name !== 'mcp' || /^(?!serve$)[^-]/.test(next)) &&
   !['SQUAD_RUN_ID', 'SQUAD_SERVER_OF', 'NODE_OPTIONS'].some(variable => variable in env);
 

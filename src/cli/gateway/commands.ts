@@ -22,6 +22,11 @@ export function addMcpCommands(program: Command, { command, does }: CommandMaker
     .description('Run a subagent file as an MCP server with one tool, for clients')
     .requiredOption('--config <file>', 'Subagent file')
     .exitOverride();
+  // `bin/squad.cjs` starts this command without loading this file; it is registered here only for the help.
+  program
+    .command('acp')
+    .description('Run Squad as an agent in editors: Zed, JetBrains, Neovim (see `squad install`)')
+    .exitOverride();
   command(mcp, 'add <name> [command...]', 'Add an MCP server for agents')
     .usage('[options] NAME (--url URL | -- COMMAND [ARGUMENTS])')
     .option('--role <id>', 'Give the server to this role (repeatable)', collected)

@@ -14,7 +14,7 @@ export function addSetupCommands(program: Command, { command, does }: CommandMak
   command(program, 'demo', 'Watch a scripted squad work, without an API key').action(
     does(context => demoCommand(context)),
   );
-  command(program, 'install <client>', 'Add Squad to the configuration of an MCP client')
+  command(program, 'install <client>', 'Add Squad to the configuration of an MCP client or an editor')
     .option('--project', 'Change the configuration file of the project instead of the user')
     .option('--undo', 'Undo the last install')
     .option('--dry-run', 'Show the change without writing it')

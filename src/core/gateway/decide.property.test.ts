@@ -21,7 +21,7 @@ const decided = (
 
 test('every decision is the one that the objections of the configuration lead to', {
   tags: ['B3', 'R2'],
-  timeout: figureTimeout(60_000),
+  timeout: figureTimeout(120_000),
 }, () => {
   const triples = amountOf(1_000_000);
   const seen = new Map<string, number>();
@@ -121,7 +121,7 @@ const edit: fc.Arbitrary<(config: McpConfig, mcp: string[]) => [McpConfig, strin
 
 test('a restriction more, a rule more or a name less never allows anything more', {
   tags: ['R3', 'failing-open'],
-  timeout: figureTimeout(60_000),
+  timeout: figureTimeout(120_000),
 }, () => {
   const edits = amountOf(100_000, 20_000);
   let taken = 0;
@@ -147,7 +147,7 @@ const withRole = ([config, mcp]: [McpConfig, string[]], role: string | null) => 
 
 test('a listed tool may be called with some arguments, and a tool that may be called is listed', {
   tags: ['R2'],
-  timeout: figureTimeout(60_000),
+  timeout: figureTimeout(120_000),
 }, () => {
   checkProperty(
     fc.property(any.config, any.role, any.roleMcp, any.thing, (config, role, mcp, thing) => {

@@ -12,6 +12,7 @@ import type { NetworkAccess } from '../../schema/sandbox.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import { budgetFrom, runBudget } from '../cost/budget.ts';
+import { isEditorVariable } from '../gateway/editor-servers.ts';
 import { isOrdinaryVariable } from '../gateway/variables.ts';
 import { permissionFrom, toolsFrom } from '../policy.ts';
 import type { Engine, EngineChoice, Engines } from '../ports/engine.ts';
@@ -103,7 +104,7 @@ export async function planRun(
     : await engineFor(request.engine, role, workspace, whole, on);
   if (machine && spec.kind === 'native') throw nativeElsewhere(machine.name);
   const engine = engines.create(spec);
-  const id = newRunId();
+  const id = request.id ?? newRunId();
   const folder = await resolveRunFolder(request, {
     ...{ runId: id, name: role?.id ?? engine.id, role, workspace, worktrees, directory },
     around: caller.parent?.worktree ?? null,
@@ -138,6 +139,7 @@ export async function planRun(
   return checkCommand(
     {
       ...{ run, request, prompt, engine, spec, role, ...environment, baseline },
+      variables: { ...environment.variables, ...request.editor?.values },
       notes: [...notes, ...folder.notes],
     },
     context,
@@ -312,7 +314,11 @@ export async function splitEnvironment(
 ): Promise<Pick<PlannedRun, 'env' | 'variables'>> {
   const { parent } = caller;
   // The calling run does not have these variables, but the user set them for it.
-  const inherited = parent ? await files.variables(parent.id) : {};
+  const inherited = Object.fromEntries(
+    Object.entries(parent ? await files.variables(parent.id) : {}).filter(
+      ([name]) => !isEditorVariable(name),
+    ),
+  );
   // A run must not get variables that were withheld from it by starting another run.
   const withheld = [...Object.keys(inherited), ...(parent?.type ? GITHUB_VARIABLES : [])].filter(
     name => caller.env[name] === undefined,

@@ -3,9 +3,17 @@ import type { EngineSpec } from '../../schema/engine-spec.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { RoleMeta } from '../../schema/role.ts';
-import { JsonSchema, Permission, type RunOptions, type StateMode, type TakesUp } from '../../schema/run.ts';
+import {
+  type Approvals,
+  JsonSchema,
+  Permission,
+  type RunOptions,
+  type StateMode,
+  type TakesUp,
+} from '../../schema/run.ts';
 import { NetworkAccess, NO_SANDBOX, type RunSandbox, SandboxLevel } from '../../schema/sandbox.ts';
 import { Isolation, type Worktree } from '../../schema/worktree.ts';
+import type { EditorServers } from '../gateway/editor-servers.ts';
 
 /**
  * Options that the caller set and that the run's row does not contain. A missing option comes from the role, then
@@ -34,6 +42,11 @@ export const SavedRequest = z.object({
 });
 
 export interface RunRequest extends z.infer<typeof SavedRequest> {
+  /** Id of the new run, from a caller that has to recognise it if the hub dies meanwhile. */
+  id?: RunId;
+  approvals?: Approvals;
+  /** Servers of the editor from which the run is started. */
+  editor?: EditorServers | null;
   roleId?: string;
   task: string;
   title?: string;
@@ -74,7 +87,7 @@ export function optionsOf(request: RunRequest, meta: RoleMeta): RunOptions {
   return {
     tools: own(request.tools, meta.tools),
     permission: request.permission ?? meta.permission ?? 'edit',
-    approvals: meta.approvals ?? 'deny',
+    approvals: request.approvals ?? meta.approvals ?? 'deny',
     ...{ messages: meta.messages ?? [], wake: meta.wake ?? null },
     effort: own(request.effort, meta.effort),
     stallMs: own(request.stallMs, meta.stall),
@@ -86,7 +99,14 @@ export function optionsOf(request: RunRequest, meta: RoleMeta): RunOptions {
     takesUp: request.takesUp ?? null,
     sandbox: NO_SANDBOX,
     ...{ machine: null, placedBy: null, takeover: false, attempt: { number: 1, turn: 1 } },
-    ...{ outputSchema: null, servers: null, subagent: null, setup: null, onEnd: null, onAsk: null },
+    ...{
+      outputSchema: null,
+      servers: request.editor?.config ?? null,
+      subagent: null,
+      setup: null,
+      onEnd: null,
+      onAsk: null,
+    },
   };
 }
 

@@ -116,7 +116,7 @@ const lastAttempt = (stderr: string): string => stderr.slice(Math.max(0, stderr.
 
 async function failure(error: string | null, exit: Exit): Promise<EngineEnd[]> {
   const { exitCode } = exit;
-  // A signal needs no explanation. Higher exit codes are API statuses.
+  // Exit codes of signals, which need no explanation. Exit codes above them are statuses of the API.
   if (exitCode === null || (exitCode > 128 && exitCode < 144)) return [];
   const [told] = error === null ? await stderrEnd(exit) : [];
   const message =

@@ -37,6 +37,7 @@ import {
   withoutSecrets,
 } from './forward.ts';
 import {
+  addedServersOf,
   faultOf,
   hasOwnServers,
   matchesUriTemplate,
@@ -118,6 +119,7 @@ export class RunAccess implements GatewayView {
       roleMcp: run.options.mcp,
       roots: { WORKSPACE_ROOT: run.worktree?.workspace ?? root, SQUAD_ROOT: root },
       isOwn: this.#isOwn,
+      added: addedServersOf(run),
       pool,
       variables: () => options.variablesOf(run),
       ...(this.#isOwn

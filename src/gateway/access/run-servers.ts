@@ -4,6 +4,7 @@ import {
   hidesFrom,
   type ReferenceFacts,
 } from '../../core/gateway/dangling-references.ts';
+import { isEditorVariable, withEditorServers } from '../../core/gateway/editor-servers.ts';
 import {
   disabledFor,
   grantsOf,
@@ -17,7 +18,7 @@ import {
   withRoots,
 } from '../../core/gateway/grants.ts';
 import { matchesWildcard, NameTable } from '../../core/gateway/tool-names.ts';
-import { type Roots, resolveServer } from '../../core/gateway/variables.ts';
+import { baseEnvironment, type Roots, resolveServer } from '../../core/gateway/variables.ts';
 import type { Holder } from '../../core/policy.ts';
 import type { Definition } from '../../core/ports/gateway.ts';
 import type { Secret } from '../../redaction/redactor.ts';
@@ -29,7 +30,11 @@ import type { Pool, PooledServer } from '../upstream/pool.ts';
 
 /** A subagent's run has only the servers of its file; the configuration of the workspace does not apply to it. */
 export const hasOwnServers = ({ options: { servers, subagent } }: Run): boolean =>
-  servers !== null || subagent !== null;
+  (servers !== null && !servers.isAdded) || subagent !== null;
+
+/** Servers of the editor from which the run was started. Null if there are none. */
+export const addedServersOf = ({ options: { servers } }: Run): OwnServers | null =>
+  servers?.isAdded ? servers : null;
 
 /** Default start timeout of a run's own server. Without it a server that hangs would block the run unnoticed. */
 const OWN_START_TIMEOUT_MS = 30_000;
@@ -57,6 +62,8 @@ export interface RunServersOptions {
   roots: Roots;
   /** True if the servers come from the run's subagent file, not from the workspace. */
   isOwn: boolean;
+  /** Servers of the run's editor, in addition to those of the workspace. */
+  added: OwnServers | null;
   /** Timeout for the start of a server (default: the timeout of a request). */
   startMs?(id: string): number;
   pool: Pool;
@@ -160,7 +167,8 @@ export class RunServers {
 
   /** Uses a new configuration from the next request on. */
   configure(config: McpConfig | null): void {
-    this.#config = config;
+    const { added } = this.#options;
+    this.#config = added !== null && this.#isLive ? withEditorServers(config, added) : config;
     this.#update();
   }
 
@@ -239,34 +247,47 @@ export class RunServers {
   #ownSecrets({ servers }: McpConfig): readonly Secret[] {
     const { isOwn, roots } = this.#options;
     const variables = this.#variables;
-    if (!isOwn || variables === null) return [];
-    const resolved = Object.entries(servers).map(([id, each]) =>
-      resolveServer(id, each, { variables, roots }),
-    );
+    if (variables === null) return [];
+    const own = Object.entries(servers).filter(([id, each]) => isOwn || this.#isAdded(id, each));
+    const resolved = own.map(([id, each]) => resolveServer(id, each, { variables, roots }));
     return [...this.#secrets, ...resolved.flatMap(each => ('key' in each ? each.secrets : []))];
   }
 
-  #server(grant: ServerGrant, config: Server, secrets: readonly Secret[]): RunServer {
+  #isAdded(id: string, config: Server): boolean {
+    return this.#options.added?.servers[id] === config;
+  }
+
+  #server(grant: ServerGrant, config: Server, ownSecrets: readonly Secret[]): RunServer {
     const { runId, workspace, roots, isOwn, startMs, pool, onJudged } = this.#options;
     const { server: id } = grant;
     const server = { id, config, grant, pooled: null, fault: this.#fault };
-    const variables = this.#variables;
-    if (variables === null) return server;
+    if (this.#variables === null) return server;
+    const isAdded = this.#isAdded(id, config);
+    const variables = isAdded ? this.#variables : withoutEditorVariables(this.#variables);
+    const secrets = isOwn || isAdded ? ownSecrets : [];
     const resolved = resolveServer(id, config, { variables, roots });
     const fault =
       'key' in resolved ? null : 'missing' in resolved ? missing(resolved.missing) : resolved.fault;
-    onJudged?.(id, fault);
+    // The configuration of the workspace is judged, and the editor's servers are not in it.
+    if (!isAdded) onJudged?.(id, fault);
     if (!('key' in resolved)) return { ...server, fault };
     return {
       ...server,
       grant: withFolderOf(grant, resolved.server),
       pooled: pool.take({
-        ...{ runId, workspace, id, config, resolved, variables, secrets, isOwn },
-        startMs: startMs?.(id),
+        ...{ runId, workspace, id, config, resolved, secrets },
+        // A server of the editor gets the usual environment, as if the workspace had configured it.
+        ...(isAdded
+          ? { isOwn: true, variables: baseEnvironment(withoutEditorVariables(variables)) }
+          : { isOwn, variables }),
+        startMs: startMs?.(id) ?? (isAdded ? OWN_START_TIMEOUT_MS : undefined),
       }),
     };
   }
 }
+
+const withoutEditorVariables = (variables: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(variables).filter(([name]) => !isEditorVariable(name)));
 
 export const NO_SERVERS: McpConfig = {
   servers: {},

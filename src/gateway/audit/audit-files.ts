@@ -256,7 +256,10 @@ export async function recoverEnd(
   return { link: head, size, repairs };
 }
 
-/** A killed hub may have written more lines than its head says; a hub that closed the log properly has not. */
+/**
+ * The log may be longer than its head file says if the hub was killed between the two writes, but not if the hub closed
+ * the log.
+ */
 const isAfter = (end: Link, head: Head) =>
   end.seq === head.seq ? end.hash === head.hash : end.seq > head.seq && !head.isLast;
 

@@ -37,7 +37,7 @@ const SESSION_NAMES = new Set([
   ...['COPILOT_CLI', 'COPILOT_RUN_APP', 'COPILOT_LOADER_PID', 'COPILOT_AGENT_SESSION_ID'],
   // opencode: its other variables are settings and not listed.
   ...['OPENCODE', 'OPENCODE_PID', 'OPENCODE_RUN_ID', 'OPENCODE_SESSION_ID'],
-  // Editors that are built on Node: how they were started, and the pipe to their parent.
+  // Set by editors that are built on Electron or Node, for their own child processes.
   ...['ELECTRON_RUN_AS_NODE', 'NODE_CHANNEL_FD', 'NODE_CHANNEL_SERIALIZATION_MODE', 'NODE_UNIQUE_ID'],
   // Terminal multiplexers and shells: the pane, and the shell's variables about itself.
   ...['TMUX', 'TMUX_PANE', 'STY', 'ZELLIJ', 'ZELLIJ_PANE_ID', 'ZELLIJ_SESSION_NAME'],

@@ -35,7 +35,7 @@ const FRAME = /^at .*(?:[:\d)]|<anonymous>|native code)\)?(?: \{)?$|^\S+\.go:\d+
 const PYTHON_FRAME = /^\s*File ".*", line \d+/;
 const NOISE =
   /^(?:[\^~ ]+|[{}[\]();,]+|Node\.js v\d.*|Traceback \(most recent call last\):|node:internal\/.*|goroutine \d+ \[.*|note: run with `RUST_BACKTRACE=.*)$/;
-/** Examples: `TypeError: …`, `error: …`, `[cause]: Error: …`, `panic: …`, `thread 'main' panicked at …`. */
+/** Line that names the cause of a failure, like `TypeError: …`, `error: …`, `[cause]: Error: …`, `panic: …`, `thread 'main' panicked at …`. */
 const CAUSE = /(?:^|[\s[(])(?:[\w.]*(?:Error|Exception)|error|fatal|panic)(?:\]?:|\s\[)|\bpanicked at\b/i;
 
 /** Log lines with a timestamp. Lines that are meant for the user are preferred to them. */

@@ -12,7 +12,7 @@ export interface SubagentFinding extends ConfigFinding {
   more?: number;
 }
 
-/** Keys and list indexes from the top of the file. */
+/** Path of a value in the YAML file: the keys and list indexes that lead to it from the top. */
 export type Path = readonly (string | number)[];
 
 export interface Place {

@@ -59,8 +59,8 @@ const MAX_BLOB_BYTES = 2 * 1024 ** 3;
 const MAX_INDEX_BYTES = 256 * 1024 ** 2;
 const MAX_LISTED_BYTES = 400 * 1024 ** 2;
 /**
- * Limits up to which objects are stored one by one, as git does after a fetch. Otherwise each commit would add a pack
- * to the repository.
+ * Up to these limits, the objects of a commit are stored as single files, as `git fetch` does. Without them each commit
+ * would add a pack to the repository.
  */
 const MAX_LOOSE = 100;
 const MAX_LOOSE_BYTES = 8 * 1024 ** 2;

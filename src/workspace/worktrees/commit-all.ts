@@ -70,8 +70,8 @@ async function commitAll(
   const found = findUnstaged(branch, index, excludes, copies);
   const files = found.then(unstaged => committableFiles(branch, unstaged));
   const status = before ? Promise.resolve(before) : branch.status();
-  // The commit is started while git still searches the folder, because a caller waits for it. If the commit is refused,
-  // no ref points to it.
+  // A caller waits for the commit, so it is prepared while git still searches the folder. A commit that is refused later
+  // leaves nothing behind but an object that no ref points to.
   const made = status.then(async at => {
     // Staging waits until the sizes are known, because git would copy a file that is too large into the repository.
     await stage(

@@ -62,6 +62,7 @@ const COMMANDS = [
   ['doctor'],
   ['completion', 'bash'],
   ['mcp', 'ls'],
+  ['acp', '--nothing'],
   ['help', 'run'],
 ];
 

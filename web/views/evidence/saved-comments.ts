@@ -28,7 +28,7 @@ export const saveComments = (
   storage: Writer = sessionStorage,
 ): void => save(COMMENTS_KEY + run, comments, storage);
 
-/** Loads drafts, which survive a reload of the tab. The draft that was typed last is the last one. */
+/** Loads the drafts of comments, in the order in which they were last edited. Drafts survive a reload of the tab. */
 export const loadDrafts = (run: string, storage: Reader = sessionStorage): Draft[] =>
   load(DRAFTS_KEY + run, isDraft, storage);
 

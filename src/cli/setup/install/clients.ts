@@ -3,6 +3,7 @@ import { homeFolder, xdgFolder } from '../../../link/home.ts';
 import type { SquadProgram } from '../../own-command.ts';
 import type { ConfigFormat } from './config-format.ts';
 import { jsonFormat } from './json-format.ts';
+import { luaFormat } from './lua-format.ts';
 import { tomlFormat } from './toml-format.ts';
 
 export interface InstallContext {
@@ -44,6 +45,8 @@ export interface Client {
 
 const HOUR_MS = 3_600_000;
 const SERVER = 'squad';
+/** Editors show this name. */
+const AGENT = 'Squad';
 
 /** Timeout for clients that ignore progress: the server returns after 90 % of it. */
 const CEILING = { MCP_TOOL_TIMEOUT: String(HOUR_MS) };
@@ -181,11 +184,61 @@ const CLIENTS = {
     }),
     next: () => 'Start opencode again; `opencode mcp list` shows `squad`.',
   },
+  zed: {
+    title: 'Zed',
+    format: jsonFormat,
+    userFiles: ({ home, env }) => [
+      join(xdgFolder(env.XDG_CONFIG_HOME) ?? join(home, '.config'), 'zed', 'settings.json'),
+    ],
+    projectFiles: [],
+    entryPath: ['agent_servers', AGENT],
+    programs: ['zed', 'zed-editor', 'Zed'],
+    entry: context => ({ type: 'custom', ...agent(context), ...environment(context) }),
+    next: () => 'Open the agent panel of Zed and start a new Squad thread.',
+  },
+  jetbrains: {
+    title: 'JetBrains IDEs',
+    format: jsonFormat,
+    userFiles: ({ home }) => [join(home, '.jetbrains', 'acp.json')],
+    projectFiles: [],
+    entryPath: ['agent_servers', AGENT],
+    programs: [
+      'idea',
+      'pycharm',
+      'webstorm',
+      'goland',
+      'clion',
+      'phpstorm',
+      'rider',
+      'rubymine',
+      'rustrover',
+    ],
+    entry: context => ({ ...agent(context), ...environment(context) }),
+    next: () => 'Open AI Chat and select Squad as the agent.',
+  },
+  neovim: {
+    title: 'Neovim',
+    format: luaFormat,
+    userFiles: ({ home, env }) => [
+      join(
+        xdgFolder(env.XDG_CONFIG_HOME) ?? join(home, '.config'),
+        ...[env.NVIM_APPNAME || 'nvim', 'lua', 'plugins', 'squad.lua'],
+      ),
+    ],
+    projectFiles: [],
+    entryPath: ['plugins', AGENT],
+    programs: ['nvim'],
+    entry: context => ({ ...agent(context), ...environment(context) }),
+    next: () =>
+      'Start Neovim again. avante.nvim: `:AvanteSwitchProvider squad`. CodeCompanion: `:CodeCompanionChat adapter=squad`. Without lazy.nvim, copy the settings from the file into your own.',
+  },
 } satisfies Record<string, Client>;
 
 export type ClientName = keyof typeof CLIENTS;
 export const CLIENT_NAMES = Object.keys(CLIENTS) as ClientName[];
 export const clientNamed = (name: ClientName): Client => CLIENTS[name];
+
+const agent = ({ program: { command, args } }: InstallContext) => ({ command, args: [...args, 'acp'] });
 
 const stdio = ({ program: { command, args } }: InstallContext) => ({ command, args: [...args, 'mcp'] });
 

@@ -94,6 +94,41 @@ MCP_TOOL_TIMEOUT = "3600000"
 `);
 });
 
+describe('editors', () => {
+  const agent = { command: '/opt/node', args: ['/opt/squad/bin/squad.cjs', 'acp'] };
+
+  test.each([
+    ['zed', '.config/zed/settings.json', { type: 'custom', ...agent }],
+    ['jetbrains', '.jetbrains/acp.json', agent],
+  ] as const)('%s gets an agent, and keeps its comments', (client, file, entry) => {
+    const { home, context, write } = newUser();
+    expect(plan(client, context).file).toBe(join(home, file));
+    write(file, '{\n  // mine\n  "agent_servers": {\n    "Other": { "command": "x" }, // too\n  },\n}\n');
+    const { after } = plan(client, context);
+    expect(after).toMatch(/\/\/ mine[\s\S]*\/\/ too/);
+    expect(parse(after).agent_servers).toEqual({ Other: { command: 'x' }, Squad: entry });
+  });
+
+  test('neovim gets a file of its own, with the escapes of Lua', async () => {
+    const env = { SQUAD_HOME: '/a "b"\\c\n' };
+    const { home, context, backups } = newUser({ env, program: { command: '/opt/a "b"/node', args: ['s'] } });
+    const made = plan('neovim', context);
+    expect(made.file).toBe(join(home, '.config/nvim/lua/plugins/squad.lua'));
+    expect(made.after).toContain('command = "/opt/a \\"b\\"/node", args = { "s", "acp" }');
+    expect(made.after).toContain('["SQUAD_HOME"] = "/a \\"b\\"\\\\c\\010"');
+    expect(made.after.match(/[{(]/g)).toHaveLength(made.after.match(/[})]/g)!.length);
+    await apply(made, backups);
+    const later = plan('neovim', { ...context, env: {} });
+    expect(later.after).not.toContain('SQUAD_HOME');
+  });
+
+  test('a file of that name that the user wrote is refused', () => {
+    const { context, write } = newUser();
+    write('.config/nvim/lua/plugins/squad.lua', 'return {}\n');
+    expect(() => plan('neovim', context)).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }));
+  });
+});
+
 test('moved configuration folders are respected', () => {
   const env = {
     CLAUDE_CONFIG_DIR: '/c',
@@ -115,6 +150,9 @@ test('moved configuration folders are respected', () => {
     '/q/settings.json',
     '/p/mcp-config.json',
     '/d/opencode/opencode.json',
+    '/d/zed/settings.json',
+    join(home, '.jetbrains/acp.json'),
+    '/d/nvim/lua/plugins/squad.lua',
   ]);
   expect(plan('vscode', { ...context, platform: 'darwin' }).file).toBe(
     join(home, 'Library/Application Support/Code/User/mcp.json'),
@@ -163,7 +201,7 @@ test('the entry names a moved Squad home', () => {
 test('--project writes the file of the workspace, where the client has one', () => {
   const { home, context } = newUser();
   const project = join(home, 'work');
-  const without = ['copilot', 'claude-desktop'] as const;
+  const without = ['copilot', 'claude-desktop', 'zed', 'jetbrains', 'neovim'] as const;
   const inProject = CLIENT_NAMES.filter(client => !without.some(name => name === client)).map(
     client => plan(client, { ...context, project }).file,
   );

@@ -276,7 +276,7 @@ async function keepChange(kept: KeptChange, settleMs: number): Promise<number> {
   return rewrites;
 }
 
-/** True also for a file that is not valid: the client is just writing it. */
+/** Whether the file has the change. A file that is not valid counts as changed, because its client is just writing it. */
 function isWritten({ file, change }: KeptChange): boolean {
   try {
     const text = readClientFile(file);
