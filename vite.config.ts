@@ -22,5 +22,11 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0,
     reportCompressedSize: false,
+    rolldownOptions: {
+      output: {
+        // One file with everything that the first view needs: one request, and it compresses better than ten files.
+        codeSplitting: { groups: [{ name: 'first', test: /\/web\/main\.tsx$/ }] },
+      },
+    },
   },
 });

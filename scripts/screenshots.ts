@@ -1,20 +1,30 @@
-/** Takes screenshots of every view of the web UI for docs/guides/hub/web-ui.md, in both themes, with a running scripted team. Arguments select single views. */
+/**
+ * Takes screenshots of every view of the web UI for docs/guides/hub/web-ui.md, in both themes, with a running scripted
+ * team. Arguments select single views. With `--look FOLDER` every view is taken 1440 and 360 pixels wide, for somebody who
+ * checks how it looks.
+ */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
 import { startModelServer } from '../test/engines/model-server/server.ts';
 import { launchChromium } from '../test/support/chromium.ts';
+import { userGit } from '../test/support/git-squad.ts';
 import { planChange } from '../test/support/planning-subagent.ts';
 import { type Team, TeamSquad } from '../test/support/team.ts';
 import { webKey } from '../test/support/web-key.ts';
 import { smallPng } from './small-png.ts';
 
-const FOLDER = join(import.meta.dirname, '..', 'docs', 'images', 'web');
-const MAX_BYTES = 120_000;
+const { values, positionals: named } = parseArgs({
+  options: { look: { type: 'string' } },
+  allowPositionals: true,
+});
+const FOLDER = values.look ?? join(import.meta.dirname, '..', 'docs', 'images', 'web');
+const MAX_BYTES = values.look ? Number.POSITIVE_INFINITY : 120_000;
 
 interface Picture {
   name: string;
-  path(shown: Team & { planned: string }): string;
+  path(shown: Team & { planned: string; empty: string }): string;
   /** Selector of an element that is visible when the page can be photographed. */
   ready: string;
   width?: number;
@@ -27,6 +37,11 @@ const PICTURES: Picture[] = [
   { name: 'runs-360', path: () => '/', ready: '.board > li >> nth=5', width: 360 },
   { name: 'board', path: () => '/?view=board', ready: '.card >> nth=5', width: 1440 },
   { name: 'board-360', path: () => '/?view=board', ready: '.card >> nth=5', width: 360 },
+  {
+    name: 'first-run',
+    path: ({ empty }) => `/?w=${encodeURIComponent(empty)}`,
+    ready: '.first-checks li',
+  },
   { name: 'inbox', path: () => '/inbox', ready: '.ask >> nth=1' },
   { name: 'squad', path: ({ squadId }) => `/s/${squadId}`, ready: '.squad-columns' },
   { name: 'answer', path: ({ done }) => `/r/${done}`, ready: '.answer .markdown' },
@@ -81,8 +96,10 @@ const CONVERSATION: Picture = {
   },
 };
 
-const named = process.argv.slice(2);
-const isWanted = ({ name }: Picture) => named.length === 0 || named.includes(name);
+const isWanted = ({ name }: Picture) =>
+  named.length > 0 ? named.includes(name) : !(values.look && name.endsWith('-360'));
+
+const nameAt = (name: string, width: number | undefined): string => (values.look ? `${name}-${width}` : name);
 
 mkdirSync(FOLDER, { recursive: true });
 await using squad = new TeamSquad();
@@ -90,6 +107,8 @@ await using squad = new TeamSquad();
 squad.env.MODEL_KEY = 'fake';
 await squad.hubPid();
 const team = await squad.work();
+const empty = join(squad.root, 'new-project');
+userGit(squad.root, squad.env, 'init', '-q', empty);
 const { url } = await squad.json<{ url: string }>(['open', '--no-browser']);
 const { origin } = new URL(url);
 // Without this flag letters have coloured edges, which look wrong on other screens.
@@ -105,8 +124,11 @@ try {
 }
 
 async function takeBoth(picture: Picture, planned: string): Promise<void> {
-  const path = picture.path({ ...team, planned });
-  for (const theme of ['light', 'dark'] as const) await take(browser, picture, path, theme);
+  const path = picture.path({ ...team, planned, empty });
+  const widths = values.look ? [1440, 360] : [picture.width];
+  for (const theme of ['light', 'dark'] as const)
+    for (const width of widths)
+      await take(browser, { ...picture, width, name: nameAt(picture.name, width) }, path, theme);
 }
 
 async function take(
@@ -127,7 +149,9 @@ async function take(
   await act?.(page);
   await page.waitForLoadState('networkidle');
   const file = join(FOLDER, `${name}-${theme}.png`);
-  const small = smallPng(await page.screenshot({ animations: 'disabled', caret: 'hide' }));
+  const small = smallPng(
+    await page.screenshot({ animations: 'disabled', caret: 'hide', fullPage: values.look !== undefined }),
+  );
   await context.close();
   if (small.length >= MAX_BYTES)
     throw new Error(`${name} has ${small.length} bytes: a picture has less than ${MAX_BYTES}`);

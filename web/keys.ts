@@ -45,6 +45,9 @@ export function keysNow(): Binding[] {
     });
 }
 
+/** The active binding of a key, for a button that does the same. */
+export const bindingOf = (key: string): Binding | undefined => keysNow().find(one => one.key === key);
+
 /** Turns keys off while an overlay is loading; escape then calls `onEscape`. Null turns them on again. */
 export function restKeys(onEscape: (() => void) | null): void {
   giveUp = onEscape;

@@ -149,6 +149,12 @@ describe('several workspaces', () => {
     const chips = page.locator('.chips');
     await chips.getByRole('link', { name: 'needs you 0', exact: true }).waitFor();
     await chips.getByRole('link', { name: 'needs you in another workspace 1' }).waitFor();
+    for (const width of [1440, 1280, 1024, 768]) {
+      await page.setViewportSize({ width, height: 800 });
+      expect(await chips.evaluate(box => box.scrollWidth - box.clientWidth), `${width}`).toBeLessThanOrEqual(
+        0,
+      );
+    }
     await page.getByRole('heading', { name: 'Today, in all workspaces' }).waitFor();
     const picker = page.getByLabel('Workspace');
     expect(await picker.inputValue()).toBe(fresh);

@@ -36,7 +36,8 @@ beforeAll(async () => {
     ...['write src/words.ts', '| const limit = one(two, five);', 'report done'],
   ]);
   many = await startRun(squad, 'Change many', [
-    'run mkdir many && cd many && seq 10000 | split -l 1 -a 4 - f && echo x > "$(printf \'a\\342\\200\\256gnp.sh\')"',
+    'run mkdir many && cd many && seq 10000 | split -l 1 -a 4 - f',
+    String.raw`run cd many && for name in 'a\342\200\256gnp.sh' 'b\033[2J\nc' '"<b>.ts'; do echo x > "$(printf "$name")"; done`,
     'report done',
   ]);
   picture = await startRun(squad, 'Draw', [
@@ -150,6 +151,49 @@ test('lines have syntax colours, and the words that changed are marked', async (
   await page.getByRole('heading', { name: 'Merge' }).waitFor();
 });
 
+test('on a phone a line has its number beside the button for a comment, and the bar has what can be done', async () => {
+  const context = await webUi.browser.newContext({ hasTouch: true, viewport: { width: 360, height: 740 } });
+  const page = await context.newPage();
+  await webUi.enter(page, `/r/${small}/changes`);
+  const row = page.locator('.diff-row', { hasText: 'zwei' });
+  await row.waitFor();
+  const button = row.getByRole('button', { name: 'Comment on src/old.ts:R2' });
+  expect(await button.evaluate(one => getComputedStyle(one).opacity)).toBe('1');
+  const overlaps = await row.evaluate(line => {
+    const plus = line.querySelector('.diff-comment')!.getBoundingClientRect();
+    return [...line.querySelectorAll('.diff-number')].some(
+      number => number.getBoundingClientRect().right > plus.left + 0.5,
+    );
+  });
+  expect(overlaps).toBe(false);
+  const bar = page.getByRole('toolbar', { name: 'Decide on these changes' });
+  await bar.getByRole('button', { name: 'Merge' }).waitFor();
+  expect(await bar.evaluate(one => one.scrollWidth - one.clientWidth)).toBeLessThanOrEqual(0);
+  await bar.getByRole('button', { name: 'Comment' }).tap();
+  await page.locator('.diff-box textarea').waitFor();
+  await context.close();
+});
+
+test('with the colours of the system, states are shown in other ways', async () => {
+  const page = await webUi.open(`/r/${words}/changes#src/words.ts:R1`);
+  await page.emulateMedia({ forcedColors: 'active' });
+  const style = (selector: string, name: string) =>
+    page
+      .locator(selector)
+      .first()
+      .evaluate((one, name) => getComputedStyle(one).getPropertyValue(name), name);
+  await page.locator('.is-changed').first().waitFor();
+  expect(await style('.is-changed', 'text-decoration-line')).toBe('underline');
+  expect(await style('.diff-row.is-target', 'outline-style')).toBe('solid');
+  expect(await style('.tabs [aria-current]', 'text-decoration-line')).toBe('underline');
+  expect(await style('.tabs a:not([aria-current])', 'text-decoration-line')).toBe('none');
+  const disabled = await style('.run-page [aria-disabled=true]', 'color');
+  expect(disabled).not.toBe(await style('.decision-bar button:not([aria-disabled])', 'color'));
+  await page.keyboard.press('Control+k');
+  await page.locator('[role=option][aria-selected=true]').waitFor();
+  expect(await style('[role=option][aria-selected=true]', 'outline-style')).toBe('solid');
+});
+
 test('images are shown before and after, and one that would need too much memory is not', async () => {
   const page = await webUi.open(`/r/${picture}/changes`);
   const widths = (images: Element[]) => images.map(image => (image as HTMLImageElement).naturalWidth);
@@ -198,11 +242,15 @@ test('a branch that is deleted meanwhile leaves the changes readable, and says w
 
 test('10,000 files open, are filtered, and their names hide nothing', async () => {
   const page = await webUi.open(`/r/${many}/changes`);
-  await page.getByText('of 10001 files viewed').waitFor();
+  await page.getByText('of 10003 files viewed').waitFor();
   await page.getByLabel('Filter files').fill('fzzz');
   await expect.poll(() => page.locator('.diff-file').count()).toBeLessThan(300);
   await page.getByLabel('Filter files').fill('gnp');
   await page.locator('.diff-file', { hasText: 'a<U+202E>gnp.sh' }).waitFor();
+  await page.getByLabel('Filter files').fill('[2J');
+  await page.locator('.diff-file', { hasText: 'b␛[2J' }).waitFor();
+  await page.getByLabel('Filter files').fill('<b>');
+  await page.locator('.diff-path', { hasText: '"<b>.ts' }).first().waitFor();
 });
 
 test('5 MB of them open, answer, and are not drawn all at once', async () => {

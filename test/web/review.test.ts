@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { askHub } from '../support/ask-hub.ts';
 import { GitSquad, script, scriptOf } from '../support/git-squad.ts';
@@ -175,6 +176,36 @@ test('unsent comments are mentioned before the round is approved, and go along w
   expect(first).toMatchObject({ outcome: 'needs_work', feedbackBy: 'user' });
   for (const part of ['src/retry.ts:1', 'Three times']) expect(first!.feedback).toContain(part);
   await squad.run(['cancel', run]);
+});
+
+test('two tabs decide on the same round: the second one approves nothing that it has not shown', async () => {
+  webUi.expectErrors(/4\d\d/);
+  const run = await start();
+  await until('it is being reviewed', async () => (await reviewsOf(run)).length === 1);
+  const first = await webUi.open(`/r/${run}/changes`);
+  const second = await webUi.blank({ beside: first });
+  await second.goto(`${webUi.origin}/r/${run}/changes`);
+  const dialogIn = async (page: Page, action: string, line: string) => {
+    await page.locator('.diff-row', { hasText: line }).waitFor();
+    await page.locator('.decision-bar').getByRole('button', { name: action }).click();
+    return page.getByRole('dialog', { name: action });
+  };
+  const approval = await dialogIn(second, 'Approve', 'times = 1');
+  await approval.waitFor();
+  const refusal = await dialogIn(first, 'Send back', 'times = 1');
+  await refusal.getByLabel('Requested changes').fill('Three times, please.');
+  await refusal.getByRole('button', { name: 'Send back' }).click();
+  await until('the next round is open', async () => (await reviewsOf(run)).length === 2);
+
+  await approval.getByRole('button', { name: 'Approve' }).click();
+  await approval.getByText(`Round 1 of run ${run} is over, and round 2 is open now`).waitFor();
+  expect(await reviewsOf(run)).toMatchObject([{ outcome: 'needs_work' }, { outcome: null }]);
+  await second.keyboard.press('Escape');
+  const known = await dialogIn(second, 'Approve', 'times = 3');
+  await known.getByRole('button', { name: 'Approve' }).click();
+  await until('it is approved', async () => (await reviewsOf(run))[1]?.outcome === 'approved');
+  // The other tab follows.
+  await first.locator('.run-facts', { hasText: 'done' }).waitFor();
 });
 
 test('the palette finds a review by what is to be done with it', async () => {

@@ -1,12 +1,12 @@
 import './start.css';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { visibleText } from '../../src/base/text.ts';
 import { type ApiError, asApiError, call } from '../state/api.ts';
 import { useDraft } from '../state/draft.ts';
 import { useQuery } from '../state/query.ts';
 import { workspace } from '../state/workspace.ts';
-import { Button } from '../ui/button.tsx';
+import { Button, SubmitKey } from '../ui/button.tsx';
 import { Command } from '../ui/copy.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Problem } from '../ui/problem.tsx';
@@ -42,6 +42,7 @@ export function StartRun({ like, onClose }: { like?: StartedLike; onClose(): voi
   const [choices, setChoices] = useState<StartChoices>({});
   const [error, setError] = useState<ApiError | null>(null);
   const [isSending, setSending] = useState(false);
+  const [added, setAdded] = useState(0);
   const form = useRef<HTMLFormElement>(null);
   const isSquad = members.length > 1;
   const isOfFolder = roles.error?.code === 'WORKSPACE_REFUSED';
@@ -57,11 +58,12 @@ export function StartRun({ like, onClose }: { like?: StartedLike; onClose(): voi
   const add = (more: StartMember[] = [{ roleId: members.at(-1)?.roleId ?? '', task: '' }]) => {
     const kept = given.filter(({ task }, at) => task.trim() !== '' || (at === 0 && more[0]?.task === ''));
     setMembers([...kept, ...more]);
-    requestAnimationFrame(() => {
-      const tasks = form.current?.querySelectorAll('textarea');
-      tasks?.[tasks.length - 1]?.focus();
-    });
+    setAdded(added + 1);
   };
+  // Before the next key press, which belongs to the new member.
+  useLayoutEffect(() => {
+    if (added > 0) [...(form.current?.querySelectorAll('textarea') ?? [])].at(-1)?.focus();
+  }, [added]);
   const start = async () => {
     const isUnready = members.some(({ roleId, task }) => task.trim() === '' || roleId === '');
     if (isSending || isUnready || folderError(folder) !== null) return void form.current?.reportValidity();
@@ -176,8 +178,13 @@ export function StartRun({ like, onClose }: { like?: StartedLike; onClose(): voi
           <button type="button" class="button" onClick={onClose}>
             Not now
           </button>
-          <button type="submit" class="button main" aria-disabled={isSending || undefined}>
-            Start
+          <button
+            type="submit"
+            class="button main"
+            aria-disabled={isSending || undefined}
+            aria-keyshortcuts="Control+Enter"
+          >
+            Start <SubmitKey />
           </button>
         </p>
       </form>

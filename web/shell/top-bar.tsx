@@ -38,7 +38,7 @@ export function TopBar() {
             )}
             <span class="soft">
               {data.budgetDayUsd === null ? ' today' : ` of $${data.budgetDayUsd}`}
-              {workspace.value !== null && ', all workspaces'}
+              {workspace.value !== null && <span class="today-scope">, all workspaces</span>}
             </span>
             {data.unreportedToday > 0 && data.spentTodayUsd !== null && (
               <span class="tone-ask"> + {data.unreportedToday} unknown</span>
@@ -127,10 +127,11 @@ function Chips({ counts, asking }: { counts: Partial<Record<Need, number>> | und
 function Elsewhere({ here }: { here: number }) {
   const elsewhere = workspace.value === null ? 0 : waiting.value.size - here;
   if (elsewhere <= 0) return null;
+  const words = elsewhere === 1 ? 'needs you in another workspace' : 'need you in other workspaces';
   return (
-    <a href="/inbox" class="need-needs_you">
-      {elsewhere === 1 ? 'needs you in another workspace' : 'need you in other workspaces'}{' '}
-      <span class="num">{elsewhere}</span>
+    <a href="/inbox" class="need-needs_you" title={words}>
+      <span aria-hidden="true">elsewhere</span>
+      <span class="unseen">{words}</span> <span class="num">{elsewhere}</span>
     </a>
   );
 }

@@ -38,3 +38,9 @@ export function Button(props: ButtonProps) {
     </button>
   );
 }
+
+/** The key that sends a form, in the button that does so. Screen readers get it from `aria-keyshortcuts`. */
+export const SubmitKey = () => (
+  // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a `kbd` cannot be focused
+  <kbd aria-hidden="true">Ctrl ↵</kbd>
+);

@@ -2,6 +2,7 @@ import { type ComponentChildren, toChildArray } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { visibleText } from '../../src/base/text.ts';
 import { type ApiError, asApiError } from '../state/api.ts';
+import { SubmitKey } from './button.tsx';
 import { Command } from './copy.tsx';
 import { useModal } from './modal.ts';
 import { Problem } from './problem.tsx';
@@ -71,13 +72,19 @@ export function Confirm(props: ConfirmProps) {
     isUnderWay.current = false;
     setBusy(false);
   };
+  const hasFields = toChildArray(children).length > 0;
   useEffect(() => {
-    if (toChildArray(children).length === 0) button.current?.focus();
+    if (!hasFields) button.current?.focus();
   }, []);
   return (
     <Dialog title={title} onClose={onClose}>
       <form
         method="dialog"
+        onKeyDown={event => {
+          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+          event.preventDefault();
+          event.currentTarget.requestSubmit();
+        }}
         onSubmit={event => {
           event.preventDefault();
           void carryOut();
@@ -100,9 +107,11 @@ export function Confirm(props: ConfirmProps) {
             type="submit"
             class={`button ${tone}`}
             aria-disabled={isBusy || undefined}
+            aria-keyshortcuts="Control+Enter"
             title={isBusy ? 'In progress' : undefined}
           >
             {yes}
+            {hasFields && <SubmitKey />}
           </button>
         </p>
       </form>

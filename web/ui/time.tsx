@@ -1,4 +1,4 @@
-import { now } from './clock.ts';
+import { now, nowFor } from './clock.ts';
 import { shownAgo, shownDuration } from './figures.ts';
 
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
@@ -7,7 +7,7 @@ const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyl
 export function Ago({ at }: { at: number }) {
   return (
     <time dateTime={new Date(at).toISOString()} title={exact.format(at)}>
-      {shownAgo(at, now.value)}
+      {shownAgo(at, nowFor(at).value)}
     </time>
   );
 }

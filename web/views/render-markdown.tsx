@@ -23,6 +23,8 @@ const isWebLink = (href: string): boolean => /^https?:\/\//i.test(href) && URL.c
 const marked = new Marked({
   async: false,
   gfm: true,
+  // A line of an agent stays a line, as in comments on GitHub: output of programs is often not marked as code.
+  breaks: true,
   renderer: {
     // Raw HTML stays text, as the agent wrote it.
     html: ({ text }) => escaped(text),

@@ -249,6 +249,16 @@ describe('feedback', () => {
     expect(squad.runner.stopped).toEqual([[reviewer.id, 'terminate']]);
     await expect(squad.loop.answer(coder, FEEDBACK)).rejects.toThrow(code('REVIEW_OVER'));
   });
+
+  test('of a person who has seen another round changes nothing', async () => {
+    const squad = await LoopFixture.open();
+    const coder = await squad.coder();
+    await squad.loop.request(coder, NO_WORDS);
+    await expect(squad.loop.answer(coder, FEEDBACK, 2)).rejects.toThrow(code('REVIEW_OVER'));
+    expect(squad.runner.stopped).toEqual([]);
+    await squad.loop.answer(coder, FEEDBACK, 1);
+    expect(await squad.lastReview(coder)).toMatchObject({ outcome: 'needs_work' });
+  });
 });
 
 describe('a review without feedback', () => {

@@ -83,11 +83,21 @@ export class ReviewLoop {
     return this.endedBy(reviewer, review => giveFeedback(review, feedback, 'reviewer', this.ports));
   }
 
-  /** Gives feedback of a person instead of the reviewer, which is stopped. */
-  async answer(coder: Run, feedback: Feedback): Promise<Review> {
+  /**
+   * Gives feedback of a person instead of the reviewer, which is stopped. With `round` only in that round: the person has
+   * not seen a later one. Throws REVIEW_OVER.
+   */
+  async answer(coder: Run, feedback: Feedback, round: number | null = null): Promise<Review> {
     checkFeedback(feedback);
     return this.change(coder.lineageId, async () => {
-      const review = await giveFeedback(await this.openReviewOf(coder), feedback, 'user', this.ports);
+      const open = await this.openReviewOf(coder);
+      if (round !== null && open.iteration !== round)
+        throw new SquadError(
+          'REVIEW_OVER',
+          `Round ${round} of run ${coder.id} is over, and round ${open.iteration} is open now`,
+          { suggestions: [`\`squad review ${shellWord(coder.id)}\` shows its reviews. Nothing was sent.`] },
+        );
+      const review = await giveFeedback(open, feedback, 'user', this.ports);
       await this.ports.runner.stop(review.reviewerId, 'terminate');
       return review;
     });

@@ -39,6 +39,9 @@ export const feedbackOf = (input: z.output<typeof FeedbackInput>): Feedback => (
   actionableItems: itemsOf(input.actionable_items),
 });
 
+/** The round that the person has seen. Refused with REVIEW_OVER if another one is open by now. */
+const Round = z.number().int().min(1).optional();
+
 /** A person's decision about the reviews of a run. The run is given by its own id or that of its reviewer. */
 export const steerReview = operation({
   name: 'steer_review',
@@ -51,7 +54,12 @@ export const steerReview = operation({
     }),
     z.strictObject({ run: z.string(), action: z.literal('abandon') }),
     z.strictObject({ run: z.string(), action: z.literal('cancel') }),
-    z.strictObject({ run: z.string(), action: z.literal('feedback'), ...FeedbackInput.shape }),
+    z.strictObject({
+      run: z.string(),
+      action: z.literal('feedback'),
+      round: Round,
+      ...FeedbackInput.shape,
+    }),
   ]),
   output: z.object({
     run: z.string(),
@@ -71,7 +79,7 @@ export const steerReview = operation({
     if (input.action === 'allow') await reviews.allow(coder, input.rounds);
     else if (input.action === 'cancel') await reviews.cancel(coder, 'The user ended it.');
     else if (input.action === 'abandon') work = await abandon(call, coder);
-    else ({ feedbackCommit: commit } = await reviews.answer(coder, feedbackOf(input)));
+    else ({ feedbackCommit: commit } = await reviews.answer(coder, feedbackOf(input), input.round));
     const { lineageId } = coder;
     return {
       run: coder.id,
@@ -124,13 +132,14 @@ export const commentOnRun = operation({
     comments: z.array(LineComment).min(1).max(200),
     /** Message to send instead of the default introduction. */
     message: z.string().max(MAX_COMMENT_LENGTH).optional(),
+    round: Round,
   }),
   output: z.object({
     way: z.enum(['reply', 'feedback']),
     /** The run that gets the comments. */
     runId: RunId,
   }),
-  async run(call, { run: given, comments, message }) {
+  async run(call, { run: given, comments, message, round }) {
     const { services } = call;
     const text = commentsText(comments, message);
     checkTask(text);
@@ -138,9 +147,8 @@ export const commentOnRun = operation({
     const coder = await findRun(services, runId);
     await refuseMissingLines(services, coder, comments);
     if (way === 'feedback') {
-      await services.reviews.answer(coder, {
-        ...{ feedback: text, type: 'needs_work', priority: null, actionableItems: [] },
-      });
+      const feedback = { feedback: text, type: 'needs_work' as const, priority: null, actionableItems: [] };
+      await services.reviews.answer(coder, feedback, round);
       return { way, runId };
     }
     const { asked, workspace } = await replyTo(call, coder, text);

@@ -55,7 +55,7 @@ interface Action {
   effect: string;
   command: string;
   /** Throws the error that the action would fail with. May return a more precise effect. */
-  check(): Promise<Partial<Pick<Action, 'effect' | 'command'>> & { byHand?: string }>;
+  check(): Promise<Partial<Pick<Action, 'effect' | 'command'>> & { byHand?: string; round?: number }>;
 }
 
 type Caller = Pick<Call<UserServices>, 'services' | 'caller'>;
@@ -67,8 +67,8 @@ async function actionsOf(call: Caller, run: Run): Promise<Record<RunAction, Acti
   const review = `squad review ${shellWord(coder.id)}`;
   const isOver = isEnd(run.status);
   const open = async () => {
-    await services.reviews.openReviewOf(coder);
-    return {};
+    const { iteration } = await services.reviews.openReviewOf(coder);
+    return { round: iteration };
   };
   const starts = async (planned: ReturnType<typeof replyTo>) => {
     await services.runner.admit(1, call.caller.parent);
@@ -242,6 +242,8 @@ export const runActions = operation({
         why: z.string().nullable(),
         /** Why the user has to run the command in a terminal. Null if the action can be requested here. */
         byHand: z.string().nullable(),
+        /** Round of the open review, for the actions that end it. */
+        round: z.number().optional(),
       }),
     ),
   }),

@@ -47,6 +47,8 @@ test.each([
 });
 
 test('Ctrl-C twice leaves nothing of the live block behind', async () => {
+  // The first Ctrl-C alone would end the run only after this.
+  await squad.set('stop.grace_ms', '60000');
   screen = Screen.open(squad, ['run', 'coder', `Wait${script('deafen', 'say waiting', 'hang')}`]);
   await screen.shows('running 1');
   screen.press('C-c');

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { visibleText } from '../../../src/base/text.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
+import { bindingOf } from '../../keys.ts';
 import { type ApiError, call } from '../../state/api.ts';
 import { useQuery } from '../../state/query.ts';
 import { saved } from '../../state/saved.ts';
@@ -148,20 +149,36 @@ export function ChangesTab({ data }: { data: ShownRun }) {
           {diff.isOver ? 'This run changed no files.' : 'Changed files appear here.'}
         </Empty>
       )}
-      {!saved && <Decisions run={run.id} isReviewed={data.review !== null} />}
+      {!saved && <Decisions run={run.id} isReviewed={data.review !== null} hasLines={diff.text !== ''} />}
     </section>
   );
 }
 
+interface DecisionsProps {
+  run: string;
+  isReviewed: boolean;
+  /** Whether there are lines to comment on. */
+  hasLines: boolean;
+}
+
 /** Actions that are available after reading the changes, with keys that work on the whole page. */
-function Decisions({ run, isReviewed }: { run: string; isReviewed: boolean }) {
+function Decisions({ run, isReviewed, hasLines }: DecisionsProps) {
   const actions = useQuery('run_actions', { run }).data?.actions ?? [];
   const shown = DECISIONS.flatMap(name => actions.find(({ action }) => action === name) ?? []);
   return (
-    <div class="decision-bar" role="toolbar" aria-label="Decide on these changes">
-      <span class="soft">
-        <kbd>m</kbd> comment on a line
-      </span>
+    <div
+      class="decision-bar"
+      role="toolbar"
+      aria-label="Decide on these changes"
+      tabIndex={-1}
+      // The line in focus keeps it, so that the comment is about that line.
+      onMouseDown={event => event.preventDefault()}
+    >
+      {hasLines && (
+        <Button keyName="m" onClick={() => bindingOf('m')?.run()}>
+          Comment
+        </Button>
+      )}
       {shown
         .filter(({ action, isPossible }) => isPossible || action === 'integrate' || isReviewed)
         .map(action => (

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { visibleText } from '../../../src/base/text.ts';
 import { fromHub } from '../../state/from-hub.ts';
 import { Copy } from '../../ui/copy.tsx';
@@ -61,6 +61,7 @@ export interface Viewed {
 
 export function FileDiff({ file, isOpen, onOpen, commenting, target, isSplit, viewed, run }: FileProps) {
   const rows = rowsOf(file);
+  const text = useMemo(() => textOf(file), [file]);
   return (
     <section class="diff-file" aria-label={visibleText(file.path)} data-path={file.path}>
       <h3>
@@ -80,7 +81,7 @@ export function FileDiff({ file, isOpen, onOpen, commenting, target, isSplit, vi
           </label>
         )}
       </h3>
-      <HiddenWarning text={textOf(file)} where="This file" />
+      <HiddenWarning text={text} where="This file" />
       {isOpen && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable
         <div class={`diff-body ${isSplit ? 'is-split' : ''}`} tabIndex={0}>

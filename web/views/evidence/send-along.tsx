@@ -13,7 +13,7 @@ interface Along {
 }
 
 /** Unsent comments on the diff of the coder or its reviewer. */
-export function useSendAlong(coder: string, reviewer: string | null): Along {
+export function useSendAlong(coder: string, reviewer: string | null, round?: number): Along {
   const [isWanted, setAlong] = useState(true);
   const runs = [coder, ...(reviewer === null || reviewer === coder ? [] : [reviewer])];
   const comments = runs.flatMap(run => unsentComments(run).value);
@@ -22,7 +22,7 @@ export function useSendAlong(coder: string, reviewer: string | null): Along {
     isAlong: isWanted && comments.length > 0,
     setAlong,
     async send(words) {
-      await call('comment_on_run', { run: coder, comments, ...(words && { message: words }) });
+      await call('comment_on_run', { run: coder, comments, round, ...(words && { message: words }) });
       for (const run of runs) setUnsent(run, []);
     },
   };

@@ -21,10 +21,11 @@ export function Decide({ review, isApproval, onDone, onClose }: DecideProps) {
     isApproval ? 'Approved.' : '',
   );
   const type = isApproval ? 'approved' : 'needs_work';
-  const along = useSendAlong(review.coderId, review.reviewerId);
+  const along = useSendAlong(review.coderId, review.reviewerId, review.iteration);
   const isAlong = !isApproval && along.isAlong;
   const decide = async () => {
-    const input = { run: review.coderId, action: 'feedback', feedback: text, feedback_type: type } as const;
+    const { coderId: run, iteration: round } = review;
+    const input = { run, round, action: 'feedback', feedback: text, feedback_type: type } as const;
     await (isAlong ? along.send(text.trim()) : call('steer_review', input));
     forget();
     toast(

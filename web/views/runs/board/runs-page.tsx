@@ -71,6 +71,9 @@ function NoRuns({ filter }: { filter: BoardFilter }) {
   return <FirstRun />;
 }
 
+/** Maximum number of squads in the selector. In a longer list nobody finds one, and it takes long to draw. */
+const MAX_SQUADS = 100;
+
 /** Filter for one of the squads whose runs are shown. */
 function SquadPicker({ ids }: { ids: readonly string[] }) {
   const [squad, setSquad] = useParam('squad');
@@ -84,7 +87,9 @@ function SquadPicker({ ids }: { ids: readonly string[] }) {
       runs: (known?.runs ?? 0) + 1,
     });
   }
-  if (squad !== null && !titles.has(squad)) titles.set(squad, { title: squad, runs: 0 });
+  const shown = [...titles].slice(0, MAX_SQUADS);
+  if (squad !== null && !shown.some(([id]) => id === squad))
+    shown.push([squad, titles.get(squad) ?? { title: squad, runs: 0 }]);
   return (
     <>
       <select
@@ -93,12 +98,15 @@ function SquadPicker({ ids }: { ids: readonly string[] }) {
         onChange={event => setSquad(event.currentTarget.value || null)}
       >
         <option value="">all squads</option>
-        {[...titles].map(([id, { title, runs }]) => (
+        {shown.map(([id, { title, runs }]) => (
           <option key={id} value={id}>
             {visibleText(title)}
             {runs > 1 ? ` (${runs})` : ''}
           </option>
         ))}
+        {titles.size > shown.length && (
+          <option disabled>{`${titles.size - shown.length} more: use the filter`}</option>
+        )}
       </select>
       {squad !== null && <a href={`/s/${squad}`}>tree and timeline</a>}
     </>
@@ -287,8 +295,9 @@ function More({ onMore }: { onMore(): Promise<void> }) {
   latest.current = load;
   useEffect(() => {
     if (isLoading || !end.current) return;
-    const seen = new IntersectionObserver(([entry]) => {
-      if (!entry?.isIntersecting) return;
+    const seen = new IntersectionObserver(entries => {
+      // A busy browser reports several changes at once, the newest last.
+      if (!entries.at(-1)?.isIntersecting) return;
       seen.disconnect();
       void latest.current();
     });

@@ -24,7 +24,11 @@ export type ActedOn = Pick<ShownRun['run'], 'id' | 'reviewOf'> & { reviewerId?: 
 export function ActionDialog({ run, action, onClose }: ActionDialogProps) {
   const { route } = useLocation();
   const [text, setText, forget] = useDraft(`${action.action}:${run.id}`);
-  const along = useSendAlong(run.reviewOf ?? run.id, run.reviewOf ? run.id : (run.reviewerId ?? null));
+  const along = useSendAlong(
+    run.reviewOf ?? run.id,
+    run.reviewOf ? run.id : (run.reviewerId ?? null),
+    action.round,
+  );
   const isAlong = action.action === 'send_back' && along.isAlong;
   const form = FORMS[action.action];
   if (!form || action.byHand !== null)
@@ -54,7 +58,7 @@ export function ActionDialog({ run, action, onClose }: ActionDialogProps) {
       onYes={async () => {
         await (isAlong
           ? notifyResult(along.send(text.trim()), () => 'Sent back with your comments.')
-          : form.carryOut({ run, text: text.trim(), route }));
+          : form.carryOut({ run, round: action.round, text: text.trim(), route }));
         forget();
       }}
     >
@@ -81,15 +85,26 @@ interface Form {
   asks?: string;
   isOptional?: true;
   isHarmless?: true;
-  carryOut(given: { run: ActedOn; text: string; route(url: string): void }): Promise<void>;
+  carryOut(given: { run: ActedOn; round?: number; text: string; route(url: string): void }): Promise<void>;
 }
 
 const steer = (run: string, action: 'cancel' | 'abandon', said: string) =>
   notifyResult(call('steer_review', { run, action }, { waitSeconds: 15 }), () => said);
 
-const feedback = (run: string, feedback_type: 'approved' | 'needs_work', feedback: string) =>
-  notifyResult(call('steer_review', { run, action: 'feedback', feedback, feedback_type }), () =>
-    feedback_type === 'approved' ? 'Approved.' : 'Sent back with your feedback.',
+const feedback = (
+  given: { run: ActedOn; round?: number },
+  feedback_type: 'approved' | 'needs_work',
+  feedback: string,
+) =>
+  notifyResult(
+    call('steer_review', {
+      run: given.run.id,
+      action: 'feedback',
+      round: given.round,
+      feedback,
+      feedback_type,
+    }),
+    () => (feedback_type === 'approved' ? 'Approved.' : 'Sent back with your feedback.'),
   );
 
 /** Actions without a form run only in a terminal. */
@@ -125,13 +140,13 @@ const FORMS: Partial<Record<RunActionName, Form>> = {
     asks: 'Comment (optional)',
     isOptional: true,
     isHarmless: true,
-    carryOut: ({ run, text }) => feedback(run.id, 'approved', text || 'Approved.'),
+    carryOut: ({ text, ...given }) => feedback(given, 'approved', text || 'Approved.'),
   },
   send_back: {
     yes: 'Send back',
     asks: 'Requested changes',
     isHarmless: true,
-    carryOut: ({ run, text }) => feedback(run.id, 'needs_work', text),
+    carryOut: ({ text, ...given }) => feedback(given, 'needs_work', text),
   },
   cancel_review: {
     yes: 'End the review',

@@ -1,8 +1,10 @@
+import { visibleText } from '../../../../src/base/text.ts';
 import { useQuery } from '../../../state/query.ts';
 import { AnsiText } from '../../../ui/ansi-text.tsx';
 import { Button } from '../../../ui/button.tsx';
 import { Icon } from '../../../ui/icon.tsx';
-import { Plain, PlainLine } from '../../../ui/plain.tsx';
+import { PlainLine } from '../../../ui/plain.tsx';
+import { WithCode } from '../../../ui/with-code.tsx';
 import { askForAction } from './action-keys.ts';
 import type { ShownRun } from './shown-run.ts';
 
@@ -37,7 +39,11 @@ export function FailureCard({ data }: { data: ShownRun }) {
         <PlainLine text={run.error?.message ?? ''} /> <code class="faint">{run.error?.code}</code>
       </p>
       <p class="soft">{howItEnded(last)}</p>
-      {result.note && <Plain text={result.note} />}
+      {result.note && (
+        <p class="plain">
+          <WithCode text={visibleText(result.note)} />
+        </p>
+      )}
       {tail ? (
         <figure class="tail">
           <figcaption class="soft">
@@ -63,7 +69,7 @@ export function FailureCard({ data }: { data: ShownRun }) {
   );
 }
 
-const NEXT: readonly string[] = ['retry', 'reply', 'attach'];
+const NEXT: readonly string[] = ['retry', 'reply', 'integrate', 'attach'];
 
 function howItEnded(turn: ShownRun['turns'][number] | undefined): string {
   if (!turn) return 'No process was started.';

@@ -64,7 +64,13 @@ function Folded({ step }: { step: Step & { kind: 'tools' | 'notes' } }) {
     </ul>
   );
   return (
-    <Row icon={kind === 'tools' ? 'half' : 'more'} name={name} at={at} count={total}>
+    <Row
+      icon={kind === 'tools' ? 'half' : 'more'}
+      name={name}
+      at={at}
+      count={total}
+      textClass={kind === 'tools' ? 'step-tools' : undefined}
+    >
       {texts.length <= MAX_OPEN ? (
         list
       ) : (
@@ -112,17 +118,18 @@ interface RowProps {
   at: number;
   count?: number;
   tone?: 'plain' | 'good' | 'bad' | 'ask';
+  textClass?: string;
   children: ComponentChildren;
 }
 
-function Row({ icon, name, at, count = 1, tone = 'plain', children }: RowProps) {
+function Row({ icon, name, at, count = 1, tone = 'plain', textClass = '', children }: RowProps) {
   return (
     <li class="step">
       <span class={`step-name tone-${tone}`}>
         <Icon name={icon} /> {name}
         {count > 1 && <span class="num"> ×{count}</span>}
       </span>
-      <div class="step-text">{children}</div>
+      <div class={`step-text ${textClass}`}>{children}</div>
       <span class="step-at soft">
         <Ago at={at} />
       </span>
