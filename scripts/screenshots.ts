@@ -3,11 +3,12 @@
  * team. Arguments select single views. With `--look FOLDER` every view is taken 1440 and 360 pixels wide, for somebody who
  * checks how it looks.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
 import { startModelServer } from '../test/engines/model-server/server.ts';
+import { TestBox } from '../test/support/box.ts';
 import { launchChromium } from '../test/support/chromium.ts';
 import { userGit } from '../test/support/git-squad.ts';
 import { planChange } from '../test/support/planning-subagent.ts';
@@ -31,6 +32,8 @@ interface Picture {
   /** Steps before the screenshot. */
   act?(page: Page): Promise<void>;
 }
+
+const showMachines = () => '/machines';
 
 const PICTURES: Picture[] = [
   { name: 'runs', path: () => '/', ready: '.board > li >> nth=5' },
@@ -58,6 +61,8 @@ const PICTURES: Picture[] = [
   { name: 'decisions', path: () => '/decisions', ready: '.decision-list li' },
   { name: 'cost', path: () => '/cost', ready: '.cost table' },
   { name: 'gateway', path: () => '/gateway', ready: '.gateway td' },
+  { name: 'machines', path: showMachines, ready: '.machine-problem' },
+  { name: 'machines-360', path: showMachines, ready: '.machine-problem', width: 360 },
   { name: 'events', path: () => '/events', ready: '.events li, .events tr' },
   { name: 'search', path: () => '/search?q=upload', ready: '.search-view li' },
   { name: 'settings', path: () => '/settings', ready: '.settings table' },
@@ -113,7 +118,9 @@ const { url } = await squad.json<{ url: string }>(['open', '--no-browser']);
 const { origin } = new URL(url);
 // Without this flag letters have coloured edges, which look wrong on other screens.
 const browser = await launchChromium(['--disable-lcd-text']);
+const boxes: TestBox[] = [];
 try {
+  if (PICTURES.some(picture => isWanted(picture) && picture.path === showMachines)) await addMachines();
   for (const picture of PICTURES.filter(isWanted)) await takeBoth(picture, '');
   if (isWanted(CONVERSATION)) {
     await using model = await startModelServer();
@@ -121,6 +128,33 @@ try {
   }
 } finally {
   await browser.close();
+  for (const box of boxes) {
+    await box.stop();
+    box.network.close();
+  }
+}
+
+/** Two machines with agent CLIs that only print a version; one of them is switched off. */
+async function addMachines(): Promise<void> {
+  for (const [name, ...options] of [
+    ['workstation', '--label', 'gpu=yes', '--slots', '4'],
+    ['build-server', '--slots', '8'],
+  ] as const) {
+    const box = new TestBox(squad, name);
+    boxes.push(box);
+    await box.start();
+    const bin = join(box.home, 'bin');
+    mkdirSync(bin);
+    for (const cli of ['claude', 'codex'])
+      writeFileSync(join(bin, cli), '#!/bin/sh\necho 1.2.3\n', { mode: 0o755 });
+    appendFileSync(join(box.home, '.profile'), `PATH=${bin}:$PATH\n`);
+    const config = readFileSync(box.sshConfig, 'utf8').replace('Host box', `Host ${name}.example.com`);
+    writeFileSync(box.sshConfig, config);
+    const address = `${name}.example.com`;
+    await squad.json(['machines', 'add', name, address, '--ssh-config', box.sshConfig, ...options]);
+  }
+  await boxes[1]!.stop();
+  boxes[1]!.network.cut();
 }
 
 async function takeBoth(picture: Picture, planned: string): Promise<void> {

@@ -17,6 +17,7 @@ export const PAGES = {
   '/decisions': view(() => import('./views/team/decisions-page.tsx').then(m => m.DecisionsPage)),
   '/cost': view(() => import('./views/cost/cost-page.tsx').then(m => m.CostPage)),
   '/gateway': view(() => import('./views/gateway/gateway-page.tsx').then(m => m.GatewayPage)),
+  '/machines': view(() => import('./views/machines/machines-page.tsx').then(m => m.MachinesPage)),
   '/events': view(() => import('./views/runs/events/events-page.tsx').then(m => m.EventsPage)),
   '/search': view(() => import('./views/output/search-page.tsx').then(m => m.SearchPage)),
   '/settings': view(() => import('./views/settings/settings-page.tsx').then(m => m.SettingsPage)),

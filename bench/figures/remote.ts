@@ -5,6 +5,7 @@ import { TestBox } from '../../test/support/box.ts';
 import { BenchSquad } from '../bench-squad.ts';
 import { Fifo } from '../fifo.ts';
 import { type Figure, paired } from '../figure.ts';
+import { restartHub } from '../hub-line.ts';
 import type { McpClient } from '../mcp-client.ts';
 import { interleave, timed } from '../measure.ts';
 import { clientForStarts, untilBegun } from '../start-pair.ts';
@@ -14,6 +15,8 @@ const MIN_SHARE = 0.5;
 const BYTES = 200e6;
 const START_PAIRS = 100;
 const PULL_PAIRS = 10;
+const MAX_WAIT_MS = 2_000;
+const RESTART_PAIRS = 5;
 
 /** Another machine over ssh: here a second sshd, so without the time that a network takes. */
 export const remote: Figure = {
@@ -22,12 +25,18 @@ export const remote: Figure = {
   async measure() {
     const squad = new BenchSquad();
     const box = new TestBox(squad);
+    const others = ['second', 'third'].map(name => new TestBox(squad, name));
     try {
       await box.start();
       box.describe(box.address.port);
       await squad.squad('machines', 'add', 'box', 'box', '--ssh-config', box.sshConfig, '--slots', '8');
-      return [await starts(squad, box), await pulls(squad, box)];
+      const rows = [await starts(squad, box), await pulls(squad, box)];
+      return [...rows, await restarts(squad, others)];
     } finally {
+      for (const other of others) {
+        other.network.close();
+        await other.stop();
+      }
       await box.remove(squad);
     }
   },
@@ -83,5 +92,43 @@ async function pulls(squad: BenchSquad, box: TestBox) {
   return paired('200 MB of output, from the start to the answer, against ssh cat', 'MB/s', pair, {
     target: `≥ ${MIN_SHARE} ×`,
     isMet: ({ ratio }) => ratio! >= MIN_SHARE,
+  });
+}
+
+/** Start of a killed hub that has a run on each of two boxes, while one of them says nothing, against both at hand. */
+async function restarts(squad: BenchSquad, boxes: TestBox[]) {
+  const fifo = new Fifo(join(squad.root, 'begun'));
+  const { env } = squad.agent([`echo >${fifo.path}`, 'exec sleep 3600']);
+  const roles = join(squad.root, 'waiting');
+  mkdirSync(roles);
+  for (const [at, box] of boxes.entries()) {
+    await box.start();
+    await squad.squad('machines', 'add', `other${at}`, 'box', '--ssh-config', box.sshConfig);
+    writeFileSync(join(roles, `wait${at}.md`), `---\nmachine: other${at}\n---\nYou wait.\n`);
+  }
+  // With this timeout the calls return as soon as the agents have started.
+  const asking = squad.client({ ...env, MCP_TOOL_TIMEOUT: '2', SQUAD_AGENTS_DIR: roles });
+  await asking.initialize();
+  const members = boxes.map((box, at) => ({
+    ...{ roleId: `wait${at}`, task: 'wait', isolation: 'none', cwd: box.home },
+  }));
+  await asking.tool('start_squad_members', { members });
+  await fifo.take(boxes.length);
+  await asking.close();
+  fifo.close();
+  const [away] = boxes;
+  const pair = await interleave(
+    async () => {
+      away!.network.hold();
+      const { answeredMs } = await restartHub(squad);
+      away!.network.release();
+      return answeredMs;
+    },
+    async () => (await restartHub(squad)).answeredMs,
+    { pairs: RESTART_PAIRS, warmUps: 1 },
+  );
+  return paired('hub spawn to the first answer with 1 of 3 boxes away, against none', 'ms', pair, {
+    target: `≤ +${MAX_WAIT_MS} ms`,
+    isMet: ({ over }) => over! <= MAX_WAIT_MS,
   });
 }

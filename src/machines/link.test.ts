@@ -86,6 +86,14 @@ test.each([
   });
 });
 
+test('a line without an end ends the connection', { tags: ['hostile-box'] }, async () => {
+  const { away } = boxThat(`${say(HELLO)} head -c 5000000 /dev/zero | tr '\\0' x; cat >/dev/null`);
+  expect(await away).toMatchObject({
+    code: 'MACHINE_UNSUITABLE',
+    message: expect.stringContaining('A line has more than'),
+  });
+});
+
 test('a request is sent again when the connection was lost before its answer', { tags: ['H2'] }, async () => {
   // The first connection ends with the request, the second answers.
   const { link, states } = boxThat(

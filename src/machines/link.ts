@@ -78,8 +78,13 @@ export class Link {
   /** Boot clock of the box, as last reported by the box. */
   private boot = 0;
   private readonly leases = new Map<string, Lease>();
-  /** Milliseconds that the clock of the box is ahead of ours, as last reported by the box. */
+  /**
+   * Milliseconds that the clock of the box is ahead of ours. 0 as long as no answer contradicts it, because a slow answer
+   * looks like a clock that is behind.
+   */
   clockAheadMs = 0;
+  /** Time of the request whose answer comes next: of the first ping without an answer, or of the connection. */
+  private askedAt = 0;
 
   constructor(ports: LinkPorts) {
     this.ports = ports;
@@ -185,6 +190,7 @@ export class Link {
     const { argv, env, cwd } = this.ports;
     const program = startPiped({ argv, env, cwd });
     this.program = program;
+    this.askedAt = Date.now();
     program.stdin.write(this.ports.script);
     let failure: SquadError | null = null;
     const fail = (error: SquadError) => {
@@ -208,6 +214,7 @@ export class Link {
     );
     let pings: NodeJS.Timeout | null = null;
     const ping = () => {
+      this.askedAt ||= Date.now();
       const leases = [...this.leases.values()].map(lease => ({ ...lease.turn, until: this.extend(lease) }));
       program.stdin.write(frame({ id: PING, op: 'ping', ...(leases.length > 0 && { leases }) }));
     };
@@ -284,10 +291,12 @@ export class Link {
     request.resolve({ answer, body });
   }
 
-  /** Stores the times that the box reported. The time in transit is ignored, because leases are much longer. */
+  /** Stores the times that the box reported. It read its clocks after it was asked, and before its answer came. */
   private takeTimes({ boot, now }: { boot: number; now: number }): void {
     this.boot = boot;
-    this.clockAheadMs = now - Date.now();
+    const [least, most] = [now - Date.now(), now - this.askedAt];
+    this.clockAheadMs = Math.max(least, Math.min(most, this.clockAheadMs));
+    this.askedAt = 0;
   }
 }
 

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { until } from '../process/testing/turn-fixture.ts';
 import { BoxMachines } from './machines.ts';
 
@@ -61,4 +61,57 @@ test('a machine is not told which runs to keep before the runs of the earlier hu
   } finally {
     next.close();
   }
+});
+
+describe('a label', { tags: ['H1'] }, () => {
+  const row = (name: string, slots: number, isDraining = false) => ({
+    [`machine.${name}`]: JSON.stringify({
+      ...{
+        name,
+        address: name,
+        sshConfig: null,
+        labels: { gpu: 'yes', of: name },
+        slots,
+        isDraining,
+        addedAt: 0,
+      },
+      facts: {
+        ...{ machine: 'm_1', os: 'linux', node: 'v24.0.0', git: null, cpus: 2 },
+        ...{ diskFreeBytes: null, clockAheadMs: 0, clis: [] },
+      },
+    }),
+  });
+  async function machinesWith(rows: Record<string, string>, busy: Record<string, number> = {}) {
+    const machines = new BoxMachines({
+      clock: { now: Date.now, monotonic: () => performance.now() },
+      ...{ env: {}, runnerFile: '', clis: () => [], busy: name => busy[name] ?? 0 },
+      store: { settings: async () => rows, setSetting: async () => {} },
+      kept: async () => ({ runs: [], worktrees: [] }),
+      desk: { id: 'd_1', take: () => {} },
+      ...{ onChange: () => {}, warn: () => {} },
+    });
+    await machines.load();
+    return (asked: string, times = 1) =>
+      Array.from({ length: times }, () => machines.choose(asked)?.name).join(' ');
+  }
+
+  test('stands for the machine that is least full by its places', async () => {
+    const choose = await machinesWith({ ...row('small', 1), ...row('large', 4) }, { small: 0, large: 1 });
+    expect(choose('gpu=yes')).toBe('small');
+    expect(choose('of=large')).toBe('large');
+  });
+
+  test('spreads runs that are placed together', async () => {
+    const choose = await machinesWith({ ...row('one', 2), ...row('two', 4) });
+    expect(choose('gpu=yes', 6).split(' ').toSorted().join(' ')).toBe('one one two two two two');
+  });
+
+  test('is not for a machine that is draining, and says so if that is every one', async () => {
+    const choose = await machinesWith({ ...row('one', 9, true), ...row('two', 1) }, { two: 5 });
+    expect(choose('gpu=yes', 2)).toBe('two two');
+    expect(() => choose('of=one')).toThrow('Every machine with the label of=one is draining');
+    expect(() => choose('of=none')).toThrow('No machine has the label of=none');
+    expect(() => choose('one')).toThrow('one is draining');
+    expect(choose('local')).toBe('');
+  });
 });

@@ -110,6 +110,70 @@ test('a turn whose folder is gone on its machine after it started there is lost,
   const { turns, link } = hub(`exec ${RUNNER}`);
   expect(await link.firstAttempt()).toBeNull();
   const found = await turns.find(turn, { ...OPTIONS, startsAgain: true });
-  expect(await endOf(found)).toMatchObject({ exitCode: null });
+  expect(found).not.toMatchObject({ state: 'never_started' });
+  expect(await endOf(found)).toMatchObject({ exitCode: null, lost: expect.stringContaining('no record') });
   expect(readFileSync(join(boxHome, turn.runId), 'utf8')).toBe('ran\n');
 });
+
+test('a start that the machine refused before the hub died is no start', { tags: ['H2'] }, async () => {
+  const turn = { ...turnOf('run_refused001'), cwd: join(boxHome, 'no-such-folder') };
+  const first = hub(`exec ${RUNNER}`);
+  await expect(first.turns.start(turn, OPTIONS)).rejects.toMatchObject({ code: 'SPAWN_FAILED' });
+  expect(await first.turns.hasBegun(turn)).toBe(false);
+  expect(await first.turns.find(turn, OPTIONS)).toEqual({ state: 'never_started' });
+});
+
+/** A box whose runner answers each request with what `answers` says, as a JavaScript expression of the request. */
+const FAKE = (answers: string, now = 'Date.now()') => `exec ${process.execPath} -e '
+  const hello = { squad: "runner", protocol: 1, machine: "m_1", base: "/b", node: "/n", programs: "/p", os: "linux", cpus: 1 };
+  const send = (head, body = Buffer.alloc(0)) =>
+    process.stdout.write(Buffer.concat([Buffer.from(JSON.stringify(body.length ? { ...head, bytes: body.length } : head) + "\\n"), body]));
+  const now = () => ${now};
+  send({ ...hello, now: now(), boot: 1 });
+  const answer = ${answers};
+  require("node:readline").createInterface({ input: process.stdin }).on("line", line => {
+    const ask = JSON.parse(line);
+    if (ask.op === "ping") return send({ id: ask.id, ok: { now: now(), boot: 1 } });
+    const [ok, body] = answer(ask);
+    send({ id: ask.id, ok }, body);
+  });
+'`;
+const LIVE = '{ state: "live", pid: 1, startedAt: 1, end: null }';
+
+test('a machine that sends output for ever is no longer asked', { tags: ['hostile-box'] }, async () => {
+  const turn = turnOf('run_endless001');
+  const { turns } = hub(
+    FAKE(
+      `ask => ask.op === "start" ? [${LIVE}] : ask.op === "read" ? [{ stream: "stdout" }, Buffer.alloc(ask.max, 120)] : [{}]`,
+    ),
+  );
+  const { ended } = await turns.start(turn, OPTIONS);
+  expect(await ended).toMatchObject({ exitCode: null, lost: expect.stringContaining('kept sending output') });
+});
+
+test.each([
+  ['ahead', 3_600_000],
+  ['behind', -3_600_000],
+])(
+  'the end of a turn has the time of this machine although that clock is an hour %s',
+  {
+    tags: ['H2'],
+  },
+  async (way, skew) => {
+    const turn = turnOf(`run_clock${way.slice(0, 5)}`);
+    const end = '{ exitCode: 0, spawnError: null, leftovers: [], endedAt: now(), lapsed: false }';
+    const { turns, link } = hub(
+      FAKE(
+        `ask => [ask.op === "start" ? ${LIVE} : ask.op === "read" ? { state: { state: "ended", pid: 0, startedAt: now(), end: ${end} } } : { names: [] }]`,
+        `Date.now() + ${skew}`,
+      ),
+    );
+    const before = Date.now();
+    const { exitCode, endedAt } = await (await turns.start(turn, OPTIONS)).ended;
+    expect(exitCode).toBe(0);
+    expect(endedAt).toBeLessThanOrEqual(Date.now());
+    // The clock of the machine is known as exactly as its answer was fast, and the connection was opened before.
+    expect(endedAt).toBeGreaterThan(before - 60_000);
+    expect(Math.abs(link.clockAheadMs - skew)).toBeLessThan(60_000);
+  },
+);

@@ -116,6 +116,8 @@ export class RemoteTurns {
       return this.watch(turn, await this.send(turn, ask, link, options, given.signal), options);
     } catch (thrown) {
       if (given.signal.aborted) return this.lapsed(turn, link);
+      // The machine refused the start. Without this file the next hub knows that it never began.
+      rmSync(join(folder, ASKED), { force: true });
       dropRequest(folder);
       throw onMachine(turn.machine, thrown);
     } finally {
@@ -187,7 +189,13 @@ export class RemoteTurns {
     const { answer } = found;
     const isStartedNow =
       answer.state === 'never_started' && options.startsAgain && this.unsent(turn) !== null;
-    if (answer.state === 'never_started' && !isStartedNow) return { state: 'never_started' };
+    if (answer.state === 'never_started' && !isStartedNow) {
+      // The machine answered the start and has no record of it now. Its agent may have run.
+      const wasStarted = this.unsent(turn) === null;
+      if (!wasStarted) return { state: 'never_started' };
+      const end = { ...lost(noRecord(turn.machine)), canTakeOver: true };
+      return { state: 'gone', end: this.over(this.folder(turn), end), startedAt: Math.round(askedAt) };
+    }
     const live = this.watch(turn, answer, options);
     const startedAt = isStartedNow ? Date.now() : timeHere(link, answer.startedAt);
     if (answer.state === 'live' || answer.state === 'never_started')
@@ -285,7 +293,7 @@ export class RemoteTurns {
         else if (!answer.state && performance.now() - askedAt < RETRY_MS) await delay(RETRY_MS);
         if (!answer.state || answer.state.state === 'live') continue;
         await this.fetchFiles(turn, link, signal);
-        return over(this.endHere(turn.machine, link, answer.state));
+        return over(this.endHere(turn, link, answer.state));
       } catch (thrown) {
         if (signal.aborted) {
           stopWatching();
@@ -324,9 +332,13 @@ export class RemoteTurns {
     return end;
   }
 
-  private endHere(machine: string, link: Link, { state, end: there }: BoxTurnState): TurnEnd {
-    if (state === 'never_started' || there === null)
-      return { ...lost(`${machine} never got the request to start it.`), canTakeOver: true };
+  private endHere(turn: PlacedElsewhere<TurnRef>, link: Link, { state, end: there }: BoxTurnState): TurnEnd {
+    const { machine } = turn;
+    if (state === 'never_started' || there === null) {
+      const wasStarted = this.unsent(turn) === null;
+      const why = wasStarted ? noRecord(machine) : `${machine} never got the request to start it.`;
+      return { ...lost(why), canTakeOver: true };
+    }
     const { lapsed, ...rest } = there;
     const end = { ...rest, endedAt: timeHere(link, there.endedAt) };
     if (lapsed && end.exitCode !== 0)
@@ -433,6 +445,8 @@ function onMachine(machine: string, thrown: unknown): SquadError {
     suggestions: [`\`squad machines doctor ${shellWord(machine)}\` checks the machine.`],
   });
 }
+
+const noRecord = (machine: string): string => `${machine} has no record of it any more.`;
 
 const NO_END: TurnEnd = { exitCode: null, spawnError: null, leftovers: [], endedAt: 0 };
 const lost = (why: string): TurnEnd => ({ ...NO_END, endedAt: Date.now(), lost: why });

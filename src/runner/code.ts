@@ -9,7 +9,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import { runProgram } from '../process/programs/run-program.ts';
@@ -18,6 +18,7 @@ import type { Ops } from './protocol.ts';
 const GIT_TIMEOUT_MS = 600_000;
 const MAX_OUTPUT = 16 * 1024 * 1024;
 const LOCK_TIMEOUT_MS = 10_000;
+const MAX_LOCK_MS = 60_000;
 const LOCK_LOOK_MS = 100;
 const MAX_HAVES = 500;
 
@@ -75,19 +76,25 @@ export class BoxCode {
     if (bundle !== null) rmSync(join(this.base, 'transfer', basename(bundle)), { force: true });
     await this.git(folder, ['update-ref', ref, work]);
     const path = this.worktree(worktree);
-    const kept = existsSync(join(path, '.git'))
-      ? await this.keepUnknown(path, worktree, [...have, work])
-      : null;
-    if (!existsSync(join(path, '.git'))) {
+    const isMade =
+      existsSync(join(path, '.git')) &&
+      (await this.does(path, ['rev-parse', '-q', '--verify', 'HEAD^{commit}']));
+    // Without the mark, an earlier check-out was interrupted. Its files are neither the agent's work nor the hub's.
+    const whole = join(this.base, 'transfer', `${worktree}.whole`);
+    const kept = isMade && existsSync(whole) ? await this.keepUnknown(path, worktree, [...have, work]) : null;
+    rmSync(whole, { force: true });
+    if (!isMade) {
       rmSync(path, { recursive: true, force: true });
       await this.git(folder, ['worktree', 'prune']);
-      await this.git(folder, ['worktree', 'add', '-q', '-f', '--detach', path, work]);
+      // A work tree that was not completed is still locked.
+      await this.git(folder, ['worktree', 'add', '-q', '-f', '-f', '--detach', path, work]);
     }
     await this.git(path, ['clean', '-fdq']);
     await this.git(path, ['read-tree', '--reset', '-u', work]);
     await this.git(path, ['update-ref', `refs/heads/${branch}`, tip]);
     await this.git(path, ['symbolic-ref', 'HEAD', `refs/heads/${branch}`]);
     await this.git(path, ['reset', '-q']);
+    writeFileSync(whole, '');
     return kept;
   }
 
@@ -130,6 +137,8 @@ export class BoxCode {
       return { tip, work, bundle: null, size: 0 };
     const bundle = `transfer/${worktree}.bundle`;
     const file = join(this.base, bundle);
+    // Left by a git process that was killed. The hub asks for one bundle of a work tree at a time.
+    rmSync(`${file}.lock`, { force: true });
     await this.git(path, ['bundle', 'create', '-q', file, ref, ...known]);
     return { tip, work, bundle, size: statSync(file).size };
   }
@@ -137,6 +146,7 @@ export class BoxCode {
   /** Commits all files of the work tree, including uncommitted ones, without touching the agent's index. */
   private async snapshot(path: string, worktree: string, tip: string): Promise<string> {
     const index = join(this.base, 'transfer', `${worktree}.index`);
+    rmSync(`${index}.lock`, { force: true }); // left by a git process that was killed
     const own = await this.git(path, ['rev-parse', '--path-format=absolute', '--git-path', 'index']);
     if (existsSync(own)) {
       copyFileSync(own, index);
@@ -182,12 +192,19 @@ export class BoxCode {
     );
 
   private async git(cwd: string, args: string[], env: Record<string, string> = {}): Promise<string> {
-    const until = performance.now() + LOCK_TIMEOUT_MS;
+    let held = { by: '', since: performance.now() };
+    const until = held.since + MAX_LOCK_MS;
     for (;;) {
       const end = await this.runGit(cwd, args, env);
       if (end.code === 0) return end.stdout.toString().trim();
-      // The lock may belong to a git process of a killed runner that is still running.
-      if (!/\.lock|could not lock/i.test(end.stderr) || performance.now() > until) throw gitError(args, end);
+      // A git process of an agent, or of a killed runner, may still be running.
+      const lock = lockIn(end.stderr, cwd);
+      if (lock === null || performance.now() > until) throw gitError(args, end);
+      const by = `${lock} ${fileAt(lock)}`;
+      if (by !== held.by) held = { by, since: performance.now() };
+      // Nobody holds a lock for so long. It was left by a git process that was killed, or by a machine that went down.
+      else if (performance.now() - held.since > LOCK_TIMEOUT_MS && lock.startsWith(`${this.base}/`))
+        rmSync(lock, { force: true });
       await delay(LOCK_LOOK_MS);
     }
   }
@@ -200,6 +217,22 @@ export class BoxCode {
       ...{ limitMs: GIT_TIMEOUT_MS, maxBytes: MAX_OUTPUT },
     });
   }
+}
+
+/** The lock file that git could not create. Null if something else failed. */
+function lockIn(stderr: string, cwd: string): string | null {
+  const [, file, config] =
+    /Unable to create '([^'\n]+\.lock)': File exists|could not lock config file (\S.*): File exists/i.exec(
+      stderr,
+    ) ?? [];
+  const lock = file ?? (config === undefined ? null : `${config}.lock`);
+  return lock && resolve(cwd, lock);
+}
+
+/** Identifies the file at a path. */
+function fileAt(path: string): string {
+  const { ino, mtimeMs } = statSync(path, { throwIfNoEntry: false }) ?? {};
+  return `${ino} ${mtimeMs}`;
 }
 
 function gitError(args: string[], end: Awaited<ReturnType<typeof runProgram>>): Error {

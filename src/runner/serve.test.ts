@@ -174,7 +174,8 @@ test.each(['../../machine', '/etc/passwd', 'runs/../../../machine'])('%s is not 
   );
 });
 
-test('work that the hub never got is kept before its work tree is replaced', { tags: ['H3'] }, async () => {
+/** A work tree of the hub that is on its way to a box. */
+async function sent() {
   const { ask, base } = runner();
   const repository = mkdtempSync(join(root, 'repository-'));
   const git = (cwd: string, ...args: string[]) =>
@@ -197,6 +198,11 @@ test('work that the hub never got is kept before its work tree is replaced', { t
       ...{ repo: 'r', worktree: 'run_1', branch: 'b', ref, tip, work: tip, have: [tip], bundle },
       ...{ author: { name: 'Me', email: 'me@example.com' }, setup: null },
     });
+  return { ask, base, git, tip, ref, checkout, there: join(base, 'worktrees', 'run_1') };
+}
+
+test('work that the hub never got is kept before its work tree is replaced', { tags: ['H3'] }, async () => {
+  const { ask, git, tip, ref, checkout, there } = await sent();
   // Asked twice, and beside another run of the same repository.
   expect(await Promise.all([checkout('in'), checkout('in'), ask('haves', { repo: 'r' })])).toMatchObject([
     { kept: null },
@@ -204,7 +210,6 @@ test('work that the hub never got is kept before its work tree is replaced', { t
     { commits: expect.any(Array) },
   ]);
   expect(await checkout(null)).toEqual({ kept: null });
-  const there = join(base, 'worktrees', 'run_1');
   writeFileSync(join(there, 'a.txt'), 'two\n');
   writeFileSync(join(there, 'new.txt'), 'new\n');
   // Git compares times in seconds, so it sees an edit of the same size within the second only by the age of its index.
@@ -216,4 +221,22 @@ test('work that the hub never got is kept before its work tree is replaced', { t
   expect(readFileSync(join(there, 'a.txt'), 'utf8')).toBe('one\n');
   expect(git(there, 'show', `${kept}:a.txt`)).toBe('two');
   expect(git(there, 'show', `${kept}:new.txt`)).toBe('new');
+});
+
+test('a check-out that was interrupted is completed, and is nobody’s work', { tags: ['H3'] }, async () => {
+  const { base, git, checkout, there } = await sent();
+  expect(await checkout('in')).toEqual({ kept: null });
+  // As a runner leaves it that is killed in the middle, together with its git.
+  rmSync(join(base, 'transfer', 'run_1.whole'));
+  rmSync(join(there, 'a.txt'));
+  writeFileSync(join(base, 'repositories', 'r.git', 'config.lock'), '');
+  const gitFolder = git(there, 'rev-parse', '--absolute-git-dir');
+  writeFileSync(join(gitFolder, 'locked'), 'initializing');
+  expect(await checkout(null)).toEqual({ kept: null });
+  expect(readFileSync(join(there, 'a.txt'), 'utf8')).toBe('one\n');
+  expect(git(there, 'status', '--short')).toBe('');
+  // Killed before git had written what makes it a work tree.
+  rmSync(join(gitFolder, 'HEAD'));
+  expect(await checkout(null)).toEqual({ kept: null });
+  expect(git(there, 'status', '--short')).toBe('');
 });

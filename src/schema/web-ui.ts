@@ -11,6 +11,7 @@ export const VIEWS = [
   'decisions',
   'cost',
   'gateway',
+  'machines',
   'events',
   'search',
   'settings',

@@ -23,12 +23,23 @@ export function checkRun(facts: RunFacts): string[] {
     ...(facts.hasEnvironment ? ['its environment is still on disk'] : []),
     ...(facts.squad === null ? ['its squad is gone'] : []),
     ...checkSandbox(facts),
+    ...checkWork(facts),
   ];
 }
 
 function checkSandbox({ member, run }: RunFacts): string[] {
   const { level } = run.options.sandbox;
   return level === member.sandbox ? [] : [`its sandbox is ${level} instead of ${member.sandbox}`];
+}
+
+/** Commits and files of an agent that completed are here, each once. Of one that ended otherwise nothing is promised. */
+function checkWork({ member, run, work }: RunFacts): string[] {
+  if (work === null || run.status !== 'completed') return [];
+  const committed = member.stdout.map((_, i) => `${i + 1}\n`).join('');
+  return [
+    ...(work.committed === committed ? [] : [`its branch has ${JSON.stringify(work.committed)}`]),
+    ...(work.file === `${committed}loose\n` ? [] : [`its work tree has ${JSON.stringify(work.file)}`]),
+  ];
 }
 
 export const hasStarted = ({ side }: RunFacts): boolean => side.some(line => /^start\b/.test(line));
@@ -41,13 +52,18 @@ function checkEnd(facts: RunFacts): string[] {
   const reason = reasonOf(facts);
   const bySelf = hasEnded(facts) && exitCode === member.exitCode;
   const bySignal = exitCode !== null && SIGNALLED.includes(exitCode);
+  // Its time was over before the box could be asked to start it.
+  const hadNoStart = run.options.machine !== null && !hasStarted(facts) && exitCode === null;
   const isTrue = {
     completed: () => bySelf && exitCode === 0 && run.error === null,
     error: () => bySelf && exitCode !== 0 && run.error?.code === 'ENGINE_FAILED',
     cancelled: () =>
       member.isCancelled && (!hasStarted(facts) || (reason === 'cancel' && (bySignal || bySelf))),
     timeout: () =>
-      member.timeoutMs !== null && reason === 'timeout' && (bySignal || bySelf) && isPastLimit(facts),
+      member.timeoutMs !== null &&
+      reason === 'timeout' &&
+      (bySignal || bySelf || hadNoStart) &&
+      isPastLimit(facts),
   }[run.status as string];
   const problems = isTrue?.() ? [] : [`its end is not true: ${seen}`];
   if (wasCancelledInTime(facts) && run.status !== 'cancelled')

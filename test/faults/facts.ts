@@ -20,6 +20,8 @@ export interface RunFacts {
   chatSide: string[];
   /** Prompts that the scripted engine stored for the chat, one for each turn. */
   chatPrompts: string[] | null;
+  /** On a box: what its branch and its work tree have of the file that it wrote. Null for other agents. */
+  work: { committed: string; file: string } | null;
   /** The environment, with whatever secrets it holds, is still in the run's folder. */
   hasEnvironment: boolean;
   /** A hub was killed between the agent's end and the record of it: what that hub knew is gone. */
@@ -32,6 +34,8 @@ export interface SquadFacts {
   plan: SquadPlan;
   /** The ids the caller was given; null when the call got no such answer. */
   promised: string[] | null;
+  /** These are only the first: the answer was full. */
+  isCut: boolean;
   runs: RunFacts[];
 }
 

@@ -35,14 +35,16 @@ export class FaultHome {
   readonly side = join(this.workspace, 'side');
   private readonly program: string;
   private readonly env: Record<string, string>;
+  /** Command that runs commands, and with them the hub, elsewhere, for example in a network namespace. */
+  around: string[] = [];
 
   /** `program` is the folder of the package. */
-  constructor(program: string, env: Record<string, string> = {}) {
+  constructor(program: string, env: Record<string, string> = {}, roleFiles = ROLE_FILES) {
     this.program = program;
     const agents = join(this.root, 'agents');
     const roles = join(this.root, 'roles');
     for (const folder of [this.workspace, this.side, roles, join(this.root, 'user')]) mkdirSync(folder);
-    for (const [name, text] of Object.entries(ROLE_FILES)) writeFileSync(join(roles, name), text);
+    for (const [name, text] of Object.entries(roleFiles)) writeFileSync(join(roles, name), text);
     cpSync(join(import.meta.dirname, 'agents'), agents, { recursive: true });
     for (const name of ['agent.sh', 'create-chat.sh']) chmodSync(join(agents, name), 0o755);
     this.env = {
@@ -62,7 +64,7 @@ export class FaultHome {
 
   /** Runs `squad …` to its end. */
   squad(...args: string[]): Promise<Ran> {
-    return this.squadThrough([], ...args);
+    return this.squadThrough(this.around, ...args);
   }
 
   /** The same by way of another program, which is given the command as its last arguments. */

@@ -1,4 +1,5 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { RunResult } from '../../src/operations/runs/run-result.ts';
 import type { Event } from '../../src/schema/event.ts';
@@ -22,7 +23,13 @@ interface Gathering {
   seenBefore: Event[];
   answers: Answer[];
   cancelled: Map<string, string>;
-  killedAt: number[];
+  /** When the hub was killed, or the box could not be reached as usual. */
+  disturbed: readonly Span[];
+}
+
+export interface Span {
+  from: number;
+  to: number;
 }
 
 interface Shown {
@@ -52,6 +59,7 @@ export async function gather(round: Gathering): Promise<RoundFacts> {
       plan.squads.map(async (squad, i) => ({
         plan: squad,
         promised: answers[i]!.promised,
+        isCut: answers[i]!.isCut === true,
         runs: await Promise.all(
           runs
             .filter(({ task }) => squad.members.some(({ tag }) => tag === tagOf(task)))
@@ -82,7 +90,7 @@ async function runFacts(
   { id }: Run,
   member: Member,
   events: Event[],
-  { home, link, cancelled, killedAt }: Gathering,
+  { home, link, cancelled, disturbed }: Gathering,
 ): Promise<RunFacts> {
   const { run, turns, squad, result, files } = await link.call<Shown>('show_run', { run: id });
   const mine = events.filter(({ runId }) => runId === id);
@@ -100,15 +108,32 @@ async function runFacts(
     chatSide: lines(join(home.side, `${member.tag}.chat`)),
     chatPrompts: member.engine === 'scripted' ? promptsOf(home, run) : null,
     hasEnvironment: existsSync(join(dirname(dirname(files.stdout)), 'environment.json')),
-    wasOverlooked: killedAt.some(at => agentEnd <= at && at <= recorded),
+    wasOverlooked: disturbed.some(({ from, to }) => agentEnd <= to && from <= recorded),
+    work: member.kind === 'commits' ? workOf(run, member) : null,
     cancelAnswer: cancelled.get(member.tag) ?? null,
+  };
+}
+
+/** What came here of the work of an agent on a box. */
+function workOf({ worktree }: Run, { tag }: Member): RunFacts['work'] {
+  if (!worktree || !existsSync(worktree.path)) return { committed: '', file: '' };
+  const name = `${tag}.txt`;
+  const git = (...args: string[]) =>
+    execFileSync('git', args, { cwd: worktree.path, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+  const isCommitted = git('ls-tree', '--name-only', worktree.branch, name) !== '';
+  return {
+    committed: isCommitted ? git('show', `${worktree.branch}:${name}`) : '',
+    file: bytes(join(worktree.path, name)).toString(),
   };
 }
 
 const bytes = (file: string): Buffer => (existsSync(file) ? readFileSync(file) : Buffer.alloc(0));
 const lines = (file: string): string[] => bytes(file).toString().split('\n').filter(Boolean);
 
-function promptsOf({ home }: FaultHome, { chatId }: Run): string[] | null {
-  const file = join(home, 'chats', 'scripted', String(chatId), 'prompts.json');
-  return chatId !== null && existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : null;
+/** The chat of an agent on a box is there. */
+function promptsOf({ root }: FaultHome, { chatId }: Run): string[] | null {
+  const [file] = globSync(`{state,box/home/.squad-runner/hubs/*}/chats/scripted/${chatId}/prompts.json`, {
+    cwd: root,
+  });
+  return chatId !== null && file ? JSON.parse(readFileSync(join(root, file), 'utf8')) : null;
 }

@@ -17,6 +17,7 @@ const { values, positionals: ids } = parseArgs({
     rounds: { type: 'string' },
     seed: { type: 'string', default: String(newSeed()) },
     first: { type: 'string' },
+    boxes: { type: 'boolean', default: false },
     soak: { type: 'boolean', default: false },
     minutes: { type: 'string', default: '30' },
   },
@@ -28,7 +29,7 @@ const unknown = ids.filter(id => !FIGURE_IDS.includes(id as FigureId));
 const modes = [isForRounds, values.figures || ids.length > 0, values.soak].filter(Boolean);
 if (!isUsable || unknown.length > 0 || modes.length > 1) {
   console.error(
-    'Usage: npm run faults -- [--seed S] --figures [R1 … R36] | [--seed S] --rounds N [--first ROUND], or npm run soak -- [--seed S] [--minutes N]',
+    'Usage: npm run faults -- [--seed S] --figures [R1 … R36] | [--seed S] [--boxes] --rounds N [--first ROUND], or npm run soak -- [--seed S] [--minutes N]',
   );
   process.exit(2);
 }
@@ -51,11 +52,13 @@ async function playSoak(): Promise<boolean> {
 }
 
 async function playRounds(): Promise<boolean> {
-  console.log(`Seed ${seed}, ${rounds} rounds of 20 agents`);
+  const { boxes: onBoxes } = values;
+  console.log(`Seed ${seed}, ${rounds} rounds of 20 agents${onBoxes ? ' on a box' : ''}`);
   const reports = await playSeries({
     seed,
     rounds: Number(rounds),
     first: Number(first),
+    onBoxes,
     onRound: report => console.log(roundLine(report)),
   });
   console.log(summaryLines(reports).join('\n'));

@@ -1,7 +1,7 @@
 import { type SandboxLevel, stronger } from '../../src/schema/sandbox.ts';
 import { TEST_SANDBOX } from '../support/confine-by-default.ts';
 import { createRandom, type Random } from './random.ts';
-import { type Engine, type Recipe, type Shape, STATEFUL, STATELESS } from './recipes.ts';
+import { type Engine, ON_BOX, type Recipe, type Shape, STATEFUL, STATELESS } from './recipes.ts';
 
 /** One agent to be started, and everything it would do if nobody came in between. */
 export interface Member {
@@ -54,8 +54,20 @@ export interface SquadPlan {
   members: Member[];
 }
 
-/** Twenty agents of mixed kinds in two squads. */
-export function planMembers(seed: number, round: number, side: string): SquadPlan[] {
+/** The roles for runs on a box, and one for its work trees. */
+export const BOX_ROLE_FILES: Record<string, string> = Object.fromEntries(
+  Object.entries({ ...ROLE_FILES, 'branch.md': '---\nisolation: worktree\n---\nYou commit.' }).map(
+    ([file, text]) => [
+      file,
+      text.startsWith('---\n')
+        ? text.replace('---\n', '---\nmachine: box\n')
+        : `---\nmachine: box\n---\n${text}`,
+    ],
+  ),
+);
+
+/** Twenty agents of mixed kinds in two squads. On a box there are two more, with work trees. */
+export function planMembers(seed: number, round: number, side: string, isOnBox = false): SquadPlan[] {
   const random = createRandom(seed);
   const prefix = `r${round}`;
   let count = 0;
@@ -66,10 +78,17 @@ export function planMembers(seed: number, round: number, side: string): SquadPla
         ? templateMember(tag, recipe, isStateful, random)
         : scriptedMember(tag, recipe, isStateful, side, random);
     });
-  return [
-    { name: `${prefix}-plain`, isStateful: false, members: make(false, STATELESS) },
+  const squads = [
+    {
+      name: `${prefix}-plain`,
+      isStateful: false,
+      members: make(false, isOnBox ? [...STATELESS, ...ON_BOX] : STATELESS),
+    },
     { name: `${prefix}-chats`, isStateful: true, members: make(true, STATEFUL) },
   ];
+  // A box has no sandboxes.
+  if (isOnBox) for (const member of squads.flatMap(({ members }) => members)) member.sandbox = 'off';
+  return squads;
 }
 
 interface Pace {
@@ -80,6 +99,7 @@ interface Pace {
 function paceOf(shape: Shape, random: Random): Pace {
   switch (shape) {
     case 'slow':
+    case 'commits':
       return { lines: random.between(20, 30), pauseMs: 50 };
     case 'long':
       return { lines: 60, pauseMs: 50 };
@@ -100,7 +120,7 @@ function templateMember(tag: string, recipe: Recipe, isStateful: boolean, random
   const { lines, pauseMs } = paceOf(recipe.shape, random);
   const kind = recipe.deaf
     ? 'deaf'
-    : recipe.shape === 'flood' || recipe.shape === 'session'
+    : ['flood', 'session', 'commits'].includes(recipe.shape)
       ? recipe.shape
       : 'lines';
   const exitCode = recipe.shape === 'fails' ? 3 : 0;
@@ -168,7 +188,7 @@ const common = (tag: string, recipe: Recipe, isStateful: boolean, random: Random
   tag,
   kind: recipe.kind,
   engine: recipe.engine,
-  roleId: (recipe.hasty ? HASTY_ROLES : ROLES)[recipe.engine],
+  roleId: recipe.shape === 'commits' ? 'branch' : (recipe.hasty ? HASTY_ROLES : ROLES)[recipe.engine],
   isStateful,
   sandbox: stronger(random.pick<SandboxLevel>(['off', 'off', 'workspace', 'strict']), TEST_SANDBOX ?? 'off'),
   isCancelled: recipe.cancelled === true,

@@ -1,6 +1,6 @@
 export type Engine = 'template' | 'scripted';
 
-export type Shape = 'quick' | 'fails' | 'slow' | 'long' | 'around' | 'flood' | 'session';
+export type Shape = 'quick' | 'fails' | 'slow' | 'long' | 'around' | 'flood' | 'session' | 'commits';
 
 export interface Recipe {
   kind: string;
@@ -35,4 +35,10 @@ export const STATEFUL: Recipe[] = [
   { kind: 'quick', engine: 'template', shape: 'quick' },
   { kind: 'slow', engine: 'template', shape: 'slow' },
   { kind: 'cancelled', engine: 'template', shape: 'long', cancelled: true },
+];
+
+/** Besides these, agents on a box have work trees that travel there and back. */
+export const ON_BOX: Recipe[] = [
+  { kind: 'commits', engine: 'template', shape: 'commits' },
+  { kind: 'commits', engine: 'template', shape: 'commits' },
 ];

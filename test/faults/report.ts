@@ -3,11 +3,13 @@ import { PHASES } from './round-plan.ts';
 
 /** One line a round; a round that failed says what, and how to play it again. */
 export function roundLine({ plan, problems, moment, kills, ms }: RoundReport): string {
-  const { round, phase, killAfterMs, killAgainAfterMs, face, starter } = plan;
+  const { round, phase, killAfterMs, killAgainAfterMs, face, starter, boxFaults, killsHub } = plan;
   const again = killAgainAfterMs.map(after => `, again ${after} ms into the next hub`).join('');
-  const line = `round ${round}: killed ${killAfterMs} ms after the request (${phase}: ${moment})${again}; by ${face}, back by squad ${starter.join(' ')}; ${kills} kills, ${(ms / 1000).toFixed(1)} s`;
+  const faults = boxFaults.map(({ kind, afterMs, forMs }) => `${kind} at ${afterMs} ms for ${forMs} ms`);
+  const kill = `killed ${killAfterMs} ms after the request (${phase}: ${moment})${again}`;
+  const line = `round ${round}: ${[...faults, ...(killsHub ? [kill] : [])].join(', ')}; by ${face}, back by squad ${starter.join(' ')}; ${kills} kills, ${(ms / 1000).toFixed(1)} s`;
   if (problems.length === 0) return `ok   ${line}`;
-  const repeat = `repeat with: npm run faults -- --seed ${plan.seed} --first ${round} --rounds 1`;
+  const repeat = `repeat with: npm run faults -- ${boxFaults.length > 0 ? '--boxes ' : ''}--seed ${plan.seed} --first ${round} --rounds 1`;
   return [`FAIL ${line}`, ...problems.map(problem => `     ${problem}`), `     ${repeat}`].join('\n');
 }
 

@@ -10,18 +10,25 @@ export interface Clients {
   stateful: HubLink;
   /** Null when the first squad is asked for on the socket, too. */
   mcp: McpLine | null;
+  workspace: string;
 }
 
 /** Answer to a request for a squad: the ids of its runs or null, and a problem of the answer itself. */
 export interface Answer {
   promised: string[] | null;
+  /** There are more ids than these. */
+  isCut?: boolean;
   problem?: string;
 }
 
 /** Asks for both squads, by the faces of the plan. */
-export function submit({ link, stateful, mcp }: Clients, plan: RoundPlan): Promise<Answer>[] {
+export function submit({ link, stateful, mcp, workspace }: Clients, plan: RoundPlan): Promise<Answer>[] {
   const [plain, chats] = plan.squads.map(({ name, members }) => ({
-    members: members.map(({ roleId, task, sandbox }) => ({ roleId, task, sandbox })),
+    members: members.map(({ roleId, task, sandbox, kind }) => ({
+      ...{ roleId, task, sandbox },
+      // Without a work tree, a run on a box needs a folder there. The box of a test has the same files.
+      ...(plan.boxFaults.length > 0 && kind !== 'commits' && { cwd: workspace }),
+    })),
     metadata: { name },
   }));
   const onSocket = (to: HubLink, input: object): Promise<Answer> =>
@@ -44,8 +51,9 @@ async function overMcp(mcp: McpLine, input: object): Promise<Answer> {
       promised: null,
       problem: `the MCP client got: ${error?.message ?? JSON.stringify(result)}`,
     };
-  const { members } = result!.structuredContent as unknown as SquadResult;
-  return { promised: members.map(({ memberId }) => memberId) };
+  const { members, nextOffset } = result!.structuredContent as unknown as SquadResult;
+  // A full answer has only the first members.
+  return { promised: members.map(({ memberId }) => memberId), isCut: nextOffset !== undefined };
 }
 
 /** Asks for every cancel of the plan whose run is known by now. What the answers say is put into `told`. */

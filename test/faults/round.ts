@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Event } from '../../src/schema/event.ts';
 import { isEnd, type Run } from '../../src/schema/run.ts';
+import { type BoxHome, playBoxFaults } from './box-home.ts';
 import { checkRound } from './check-round.ts';
 import type { FaultHome, Killed } from './fault-home.ts';
-import { gather } from './gather.ts';
+import { gather, type Span } from './gather.ts';
 import type { HubLink } from './hub-link.ts';
 import { until } from './patience.ts';
 import { type Clients, cancel, runsOf, submit, tagOf } from './requests.ts';
@@ -11,6 +12,8 @@ import type { RoundPlan } from './round-plan.ts';
 
 export const CONCURRENCY = 12;
 const ROUND_TIMEOUT_MS = 60_000;
+/** After a longer cut the hub waits for up to half a minute before it connects again. */
+const BOX_ROUND_TIMEOUT_MS = 120_000;
 
 export interface RoundReport {
   plan: RoundPlan;
@@ -31,26 +34,33 @@ export async function prepareHome(home: FaultHome): Promise<void> {
 }
 
 /** Twenty agents, `kill -9` of the hub at the planned moment, a new hub, and a look at what came of it. */
-export async function playRound(home: FaultHome, plan: RoundPlan): Promise<RoundReport> {
+export async function playRound(
+  home: FaultHome,
+  plan: RoundPlan,
+  box: BoxHome | null = null,
+): Promise<RoundReport> {
   const startedAt = Date.now();
   const before = await openRound(home, plan);
   const asked = submit(before, plan);
+  const faults = box && playBoxFaults(box, plan.boxFaults);
+  faults?.catch(() => {}); // it is awaited below
   await delay(Math.max(0, plan.killAfterMs - plan.cancelBeforeMs));
   const cancelled = new Map<string, string>();
   const cancelling = cancel(before.link, plan, cancelled);
   await delay(Math.min(plan.killAfterMs, plan.cancelBeforeMs));
-  const kills = [await home.killHub()];
+  const kills = plan.killsHub ? [await home.killHub()] : [];
   const seenBefore = [...before.seen];
-  for (const ms of plan.killAgainAfterMs) kills.push(await killNext(home, plan, ms));
+  if (plan.killsHub) for (const ms of plan.killAgainAfterMs) kills.push(await killNext(home, plan, ms));
+  const spans: Span[] = (await faults) ?? [];
 
   const link = await home.hub(false, ...plan.starter);
   const answers = await Promise.all(asked);
   await cancelling;
   if (plan.cancelsAgain) await cancel(link, plan, cancelled);
   await allEnded(link, plan);
-  const killedAt = kills.map(({ at }) => at);
+  const disturbed = [...spans, ...kills.map(({ at }) => ({ from: at, to: at }))];
   const seen = { seenBefore, after: before.after };
-  const facts = await gather({ home, plan, link, answers, cancelled, killedAt, ...seen });
+  const facts = await gather({ home, plan, link, answers, cancelled, disturbed, ...seen });
   const problems = [...answers.flatMap(answer => answer.problem ?? []), ...checkRound(facts)];
   if (kills.some(({ hubs }) => hubs === 0)) problems.push('no hub was there to be killed');
   await before.mcp?.close();
@@ -83,7 +93,7 @@ async function openRound(home: FaultHome, plan: RoundPlan): Promise<Opened> {
   );
   const seen: Event[] = [];
   link.call('follow_events', { after }, { onItem: event => void seen.push(event as Event) }).catch(() => {}); // it ends with the hub
-  return { link, stateful, mcp, seen, after };
+  return { link, stateful, mcp, seen, after, workspace: home.workspace };
 }
 
 /** Lets something start the next hub and kills that one too. */
@@ -103,7 +113,8 @@ async function allEnded(link: HubLink, plan: RoundPlan): Promise<void> {
     await delay(40);
     return open.length === 0;
   };
-  await until('every run to end', look, ROUND_TIMEOUT_MS).catch(error => {
+  const limitMs = plan.boxFaults.length > 0 ? BOX_ROUND_TIMEOUT_MS : ROUND_TIMEOUT_MS;
+  await until('every run to end', look, limitMs).catch(error => {
     const which = open.map(({ id, task, status }) => `${tagOf(task)} ${id} ${status}`);
     throw new Error(`${error.message}; still open: ${which.join(', ')}`);
   });

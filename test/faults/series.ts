@@ -2,9 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { copyPackage } from '../../bench/package-copy.ts';
+import { closeBoxHome, openBoxHome } from './box-home.ts';
 import { FaultHome } from './fault-home.ts';
 import { playRound, prepareHome, type RoundReport } from './round.ts';
 import { planRound } from './round-plan.ts';
+import { TwoNetworks } from './two-networks.ts';
 
 export interface SeriesOptions {
   seed: number;
@@ -12,6 +14,8 @@ export interface SeriesOptions {
   /** Where to begin, to play one round of a series again. */
   first?: number;
   onRound?(report: RoundReport): void;
+  /** The agents are on a box. In every other home a cable leads there, where that is possible; else a program. */
+  onBoxes?: boolean;
 }
 
 /** A home serves so many rounds: new ones and grown ones both have their faults. */
@@ -23,6 +27,7 @@ export async function playSeries({
   rounds,
   first = 0,
   onRound,
+  onBoxes,
 }: SeriesOptions): Promise<RoundReport[]> {
   const folder = mkdtempSync(join(tmpdir(), 'squad-package-'));
   const reports: RoundReport[] = [];
@@ -30,7 +35,8 @@ export async function playSeries({
     const program = copyPackage(join(folder, 'package'));
     for (let at = first; at < first + rounds; ) {
       const count = Math.min(ROUNDS_A_HOME - (at % ROUNDS_A_HOME), first + rounds - at);
-      for (const report of await playHome(program, seed, at, count, onRound)) reports.push(report);
+      for (const report of await playHome(program, { seed, first: at, rounds: count, onRound, onBoxes }))
+        reports.push(report);
       at += count;
     }
   } finally {
@@ -41,19 +47,20 @@ export async function playSeries({
 
 async function playHome(
   program: string,
-  seed: number,
-  first: number,
-  count: number,
-  onRound?: SeriesOptions['onRound'],
+  { seed, first = 0, rounds, onRound, onBoxes = false }: SeriesOptions,
 ): Promise<RoundReport[]> {
-  const home = new FaultHome(program);
+  const hasCable = onBoxes && Math.floor(first / ROUNDS_A_HOME) % 2 === 0;
+  const networks = hasCable ? await TwoNetworks.open() : null;
+  const boxed = onBoxes ? await openBoxHome(program, networks) : null;
+  const home = boxed?.home ?? new FaultHome(program);
+  const kind = boxed && { canUnplug: networks !== null };
   const reports: RoundReport[] = [];
   try {
     await prepareHome(home);
-    for (let round = first; round < first + count; round++) {
-      const plan = planRound(seed, round, home.side);
+    for (let round = first; round < first + rounds; round++) {
+      const plan = planRound(seed, round, home.side, kind);
       const startedAt = Date.now();
-      const report = await playRound(home, plan).catch(
+      const report = await playRound(home, plan, boxed).catch(
         (error: Error): RoundReport => ({
           plan,
           problems: [`it broke off: ${error.stack ?? error.message}`],
@@ -64,10 +71,11 @@ async function playHome(
         }),
       );
       reports.push(report);
-      if (round < first + count - 1) onRound?.(report);
+      if (round < first + rounds - 1) onRound?.(report);
     }
   } finally {
-    const left = await home.remove();
+    const left = await (boxed ? closeBoxHome(boxed) : home.remove());
+    networks?.close();
     const last = reports.at(-1);
     if (last) {
       last.problems.push(...left.map(process => `left when the hub had gone: ${process}`));

@@ -15,7 +15,7 @@ export function soundFacts(): RoundFacts {
   const squads = plans.map((plan, i) => {
     const squadId = `squad_000000000${i}` as SquadId;
     const runs = plan.members.map((member, position) => soundRun(member, squadId, plan.name, position));
-    return { plan, promised: runs.map(({ run }) => run.id), runs };
+    return { plan, promised: runs.map(({ run }) => run.id), isCut: false, runs };
   });
   const created: Event[] = squads.map(({ runs }) =>
     event(runs[0]!.run, { type: 'squad.created', members: runs.length }),
@@ -84,6 +84,7 @@ function soundRun(member: Member, squadId: SquadId, name: string, position: numb
     ],
     chatSide: member.isStateful && member.engine === 'template' ? [`made chat-${member.tag}`] : [],
     chatPrompts: member.engine === 'scripted' ? [`# Task\n${member.tag}`] : null,
+    work: null,
     hasEnvironment: false,
     wasOverlooked: false,
     cancelAnswer: member.isCancelled ? 'cancelled' : null,

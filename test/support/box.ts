@@ -4,7 +4,6 @@ import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 
 /** Another machine: a real sshd with keys, a configuration and a home folder of its own. Nothing of this machine's ~/.ssh is used. */
 export class TestBox {
@@ -60,9 +59,7 @@ export class TestBox {
     writeFileSync(join(this.home, '.profile'), `PATH=${path}\n`, { flag: 'a' });
     await this.network.open(this.host, this.port);
     this.describe();
-    const [program, ...args] = [...this.around, '/usr/sbin/sshd', '-D', '-e', '-f', config];
-    this.sshd = spawn(program!, args, { stdio: 'ignore', detached: true });
-    await this.untilOpen();
+    await this.restart();
   }
 
   /** Writes the client's configuration. Figures do without the network that can be cut. */
@@ -107,8 +104,16 @@ export class TestBox {
       '-f',
       join(this.root, 'sshd_config'),
     ];
-    this.sshd = spawn(program!, args, { stdio: 'ignore', detached: true });
-    await this.untilOpen();
+    const sshd = spawn(program!, args, { stdio: ['ignore', 'ignore', 'pipe'], detached: true });
+    this.sshd = sshd;
+    let said = '';
+    const isOpen = Promise.withResolvers<void>();
+    sshd.stderr.on('data', (chunk: Buffer) => {
+      if (said.length < 64 * 1024) said += chunk;
+      if (/Server listening/.test(said)) isOpen.resolve();
+    });
+    sshd.once('exit', code => isOpen.reject(new Error(`sshd ended with ${code}: ${said}`)));
+    await isOpen.promise;
   }
 
   /** Processes of sessions: sshd's children and theirs, such as the runner. */
@@ -116,23 +121,25 @@ export class TestBox {
     return this.sshd?.pid ? childrenOf(this.sshd.pid) : [];
   }
 
+  /** The program that serves the hub; its agents and the address that they call are other processes. */
+  runners(): number[] {
+    return this.sessions().filter(pid => /\/runner\.cjs h_/.test(commandOf(pid)));
+  }
+
+  /** Processes at whose ports agents here reach Squad. */
+  doors(): number[] {
+    const doors = globSync(join(this.home, '.squad-runner', 'hubs', '*', 'door.json'));
+    return doors.map(door => (JSON.parse(readFileSync(door, 'utf8')) as { pid: number }).pid);
+  }
+
   /** `squad` ends first, while it can still reach its agents here. */
   async remove(squad: AsyncDisposable): Promise<void> {
-    const doors = globSync(join(this.home, '.squad-runner', 'hubs', '*', 'door.json'));
-    const pids = doors.map(door => (JSON.parse(readFileSync(door, 'utf8')) as { pid: number }).pid);
+    const pids = this.doors();
     await squad[Symbol.asyncDispose]();
     await this.stop();
     this.network.close();
     for (const pid of pids) kill(pid);
     rmSync(this.root, { recursive: true, force: true });
-  }
-
-  private async untilOpen(): Promise<void> {
-    const until = Date.now() + 10_000;
-    while (!(await isOpen(this.host, this.port))) {
-      if (Date.now() > until) throw new Error('sshd does not answer');
-      await delay(20);
-    }
   }
 }
 
@@ -210,6 +217,14 @@ function kill(pid: number): void {
   }
 }
 
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+  } catch {
+    return ''; // it has ended by itself
+  }
+}
+
 /** All descendants that are still connected to it: agents and the address they call are not. */
 function childrenOf(pid: number): number[] {
   const { stdout } = spawnSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' });
@@ -230,13 +245,3 @@ async function freePort(): Promise<number> {
   await new Promise(resolve => server.close(resolve));
   return port;
 }
-
-const isOpen = (host: string, port: number): Promise<boolean> =>
-  new Promise(resolve => {
-    const socket = connect(port, host);
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => resolve(false));
-  });

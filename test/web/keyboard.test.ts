@@ -120,6 +120,7 @@ test('two keys in a row go to each view', async () => {
     ['d', '/decisions', 'Decisions'],
     ['c', '/cost', 'Cost'],
     ['g', '/gateway', 'Gateway'],
+    ['a', '/machines', 'Machines'],
     ['e', '/events', 'Events'],
     ['s', '/settings', 'Settings'],
     ['r', '/', 'Runs'],

@@ -1,13 +1,19 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { TestBox } from '../support/box.ts';
 import { type Team, TeamSquad } from '../support/team.ts';
 import { seriousFindings, useWebUi } from '../support/web-ui.ts';
 
 const squad = new TeamSquad();
 const webUi = useWebUi(squad);
+const box = new TestBox(squad);
 let team: Team;
 beforeAll(async () => {
   team = await squad.work();
+  await box.start();
+  const label = ['--label', 'gpu=yes', '--ssh-config', box.sshConfig];
+  expect(await squad.run(['machines', 'add', 'box', 'box', ...label])).toMatchObject({ code: 0 });
 });
+afterAll(() => box.stop());
 
 const VIEWS: [string, () => string, string][] = [
   ['the list of runs', () => '/', '.board > li >> nth=5'],
@@ -27,6 +33,7 @@ const VIEWS: [string, () => string, string][] = [
   ['decisions', () => '/decisions', '.decision-list li'],
   ['cost', () => '/cost', '.cost table, .cost svg'],
   ['the gateway', () => '/gateway', '.gateway table'],
+  ['machines', () => '/machines', '.machines td'],
   ['events', () => '/events', '.events li, .events tr'],
   ['settings', () => '/settings', '.settings table'],
   ['a search', () => '/search?q=retry', '.search-lines li'],

@@ -15,9 +15,10 @@ test('each chosen value is an option, and nothing else is', () => {
       permission: 'read',
       budgetUsd: 0.5,
       isolation: 'worktree',
+      machine: 'gpu=yes',
     }),
   ).toBe(
-    "squad run coder Fix --workspace /p --engine claude --model 'a b' --permission read --budget 0.5 --worktree",
+    "squad run coder Fix --workspace /p --engine claude --model 'a b' --permission read --budget 0.5 --worktree --on gpu=yes",
   );
 });
 

@@ -8,6 +8,8 @@ export interface StartChoices {
   sandbox?: 'off' | 'workspace' | 'strict';
   budgetUsd?: number;
   isolation?: 'worktree';
+  /** Name of another machine, or a label. */
+  machine?: string;
 }
 
 /** One agent of a squad. */
@@ -34,7 +36,7 @@ export interface StartedLike {
 export function startCommand(
   members: readonly StartMember[],
   folder: string,
-  { engine, model, permission, sandbox, budgetUsd, isolation }: StartChoices = {},
+  { engine, model, permission, sandbox, budgetUsd, isolation, machine }: StartChoices = {},
   name = '',
 ): string {
   return [
@@ -48,5 +50,6 @@ export function startCommand(
     ...(sandbox ? ['--sandbox', sandbox] : []),
     ...(budgetUsd ? ['--budget', String(budgetUsd)] : []),
     ...(isolation ? ['--worktree'] : []),
+    ...(machine ? ['--on', shellWord(machine)] : []),
   ].join(' ');
 }

@@ -1,4 +1,5 @@
 import { PERMISSION_TEXT, SANDBOX_TEXT } from '../../src/schema/permission-text.ts';
+import { useQuery } from '../state/query.ts';
 import type { StartChoices } from './start-command.ts';
 import { Engines } from './start-member.tsx';
 
@@ -12,9 +13,13 @@ interface StartMoreProps {
 /** Overrides of role and project settings for one run. */
 export function StartMore({ choices, workspace, onChange }: StartMoreProps) {
   const set = (some: StartChoices) => onChange({ ...choices, ...some });
+  const machines = useQuery('list_machines', {}).data?.machines ?? [];
+  const labels = machines.flatMap(({ machine }) =>
+    Object.entries(machine.labels).map(([label, value]) => `${label}=${value}`),
+  );
   return (
     <details class="start-more">
-      <summary>Options: engine, model, permission, sandbox, budget, work tree</summary>
+      <summary>Options: engine, model, permission, sandbox, budget, machine, work tree</summary>
       <div class="start-grid">
         <Engines
           label="Engine"
@@ -74,6 +79,28 @@ export function StartMore({ choices, workspace, onChange }: StartMoreProps) {
             onInput={event => set({ budgetUsd: Number(event.currentTarget.value) || undefined })}
           />
         </label>
+        {machines.length > 0 && (
+          <label>
+            Machine
+            <select
+              value={choices.machine ?? ''}
+              onChange={event => set({ machine: event.currentTarget.value || undefined })}
+            >
+              <option value="">default</option>
+              <option value="local">local: this machine</option>
+              {machines.map(({ machine: { name, isDraining } }) => (
+                <option key={name} value={name} disabled={isDraining}>
+                  {name}
+                </option>
+              ))}
+              {[...new Set(labels)].map(label => (
+                <option key={label} value={label}>
+                  {label}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
       </div>
       <label class="start-check">
         <input

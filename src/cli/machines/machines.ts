@@ -16,9 +16,12 @@ export async function listMachinesCommand(context: CliContext): Promise<number> 
   return printResult(context, answer, () => machineLines(answer.machines, context));
 }
 
+const noMachines = (): string[] => [
+  withOwnCommand('No machines. Add one: squad machines add NAME USER@HOST'),
+];
+
 function machineLines(machines: ListedMachine[], { out, style }: CliContext): string[] {
-  if (machines.length === 0)
-    return [withOwnCommand('No machines. Add one: squad machines add NAME USER@HOST')];
+  if (machines.length === 0) return noMachines();
   const columns = [
     ...['machine', 'address', 'state'].map(title => ({ title })),
     { title: 'runs', align: 'right' as const },
@@ -105,10 +108,12 @@ export async function doctorMachineCommand(names: string[], context: CliContext)
   const wanted = names.length > 0 ? names : all;
   const machines = await Promise.all(wanted.map(name => client.call('check_machine', { name })));
   printResult(context, { machines }, () =>
-    machines.flatMap(({ machine, state, problem }) => [
-      `${machine.name} (${visibleLine(machine.address)}): ${problem ? context.style.yellow(state) : 'ok'}`,
-      ...(problem ? problemLines(machine, problem, text => text) : factLines(machine)),
-    ]),
+    machines.length === 0
+      ? noMachines()
+      : machines.flatMap(({ machine, state, problem }) => [
+          `${machine.name} (${visibleLine(machine.address)}): ${problem ? context.style.yellow(state) : 'ok'}`,
+          ...(problem ? problemLines(machine, problem, text => text) : factLines(machine)),
+        ]),
   );
   return machines.every(({ problem }) => problem === null) ? EXIT.done : EXIT.failed;
 }

@@ -30,11 +30,17 @@ orphans)
     i=$((i + 1))
     printf '%s Grüße ✓ 日本語 😀\n' "$i"
     printf '%s Fehler ✗\n' "$i" >&2
+    if [ "$kind" = commits ]; then
+      echo "$i" >>"$tag.txt"
+      git add "$tag.txt" && git commit -qm "$i"
+    fi
     note "line $i"
     [ "$pause" = 0 ] || sleep "$pause"
   done
   ;;
 esac
+
+[ "$kind" != commits ] || echo loose >>"$tag.txt"
 
 # Keeps running until the test creates the file.
 [ "$kind" != held ] || while [ ! -e "$side/$tag.go" ]; do sleep 0.02; done

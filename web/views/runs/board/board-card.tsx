@@ -32,6 +32,7 @@ export function RunEntry({ id, column }: EntryProps & { id: string }) {
       <Note card={card} />
       <p class="card-foot">
         <span class="soft">
+          {card.machine && `${card.machine} · `}
           {card.endedAt === null ? (
             <Duration from={card.startedAt ?? card.createdAt} to={null} />
           ) : (

@@ -79,6 +79,7 @@ function SecondLine({ card, kept }: { card: RunCard; kept: ReturnType<typeof use
   return (
     <>
       <span class="run-words">
+        {card.machine && <span class="soft">on {card.machine} · </span>}
         <Words card={card} />
       </span>
       <span class="run-buttons">
@@ -131,7 +132,6 @@ function Ended({ card, endedAt }: { card: RunCard; endedAt: number }) {
       )}
       {card.branch && <code>{visibleText(card.branch)}</code>}
       {card.branch && ' · '}
-      {card.machine !== null && `on ${card.machine} · `}
       {card.sandbox !== 'off' && `${card.sandbox} sandbox · `}
       <Ago at={endedAt} />
     </>
