@@ -29,7 +29,7 @@ export async function startHub({ onWired, ...options }: StartOptions): Promise<R
   const hub = createStop(home, runs, views);
   onWired?.(hub);
   const recovered: Promise<Recovered> = recoverRuns(home, runs);
-  recovered.catch(() => {}); // `serveHub` reports an error of the recovery once the socket is open
+  recovered.catch(() => {}); // `serveHub` awaits this promise too and reports its error once the socket is open
   await serveHub(home, runs, views, hub, recovered);
   return hub;
 }

@@ -43,7 +43,7 @@ function Views() {
   );
 }
 
-/** The key makes every run a new page, without state of the previous one. */
+/** With the key, each run gets a new page without state of the previous one. */
 function OneRun() {
   return <RunPage key={useRoute().params.run} />;
 }

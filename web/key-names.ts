@@ -15,8 +15,8 @@ export interface Pressed {
 }
 
 /**
- * The step of a key press. Null for a modifier alone, and for a combination with Alt, which belongs to the system. Ctrl
- * and ⌘ count as the same.
+ * Name of a key press, as used in bindings. Null for a modifier alone and for combinations with Alt, which belong to
+ * the system. Ctrl and ⌘ have the same name.
  */
 export function stepPressed({ key, ctrlKey, metaKey, altKey }: Pressed): string | null {
   if (altKey || key === 'Control' || key === 'Meta' || key === 'Shift' || key === 'Alt') return null;

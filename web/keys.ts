@@ -9,7 +9,7 @@ export interface Binding {
   run(): void;
   /** True if the action repeats while the key is held down. Only for keys that move the focus. */
   repeats?: true;
-  /** Whether the binding is active. While this returns false, the key is free for other bindings. */
+  /** Returns whether the binding is active. If not, other bindings may use the key. */
   when?: () => boolean;
 }
 
@@ -45,7 +45,7 @@ export function keysNow(): Binding[] {
     });
 }
 
-/** The active binding of a key, for a button that does the same. */
+/** The active binding of a key. A button uses it to do the same as the key. */
 export const bindingOf = (key: string): Binding | undefined => keysNow().find(one => one.key === key);
 
 /** Turns keys off while an overlay is loading; escape then calls `onEscape`. Null turns them on again. */
@@ -93,7 +93,7 @@ function onHeld(event: KeyboardEvent, step: string): void {
 
 const wholeMatch = (keys: Binding[]) => keys.find(({ key }) => matchOf(key, pressed) === 'whole');
 
-/** The presses so far match no sequence, so the last press is tried alone. */
+/** If no sequence matches the presses so far, tries the last press alone. */
 function afresh(keys: Binding[], step: string): Binding | undefined {
   if (keys.some(({ key }) => matchOf(key, pressed) === 'begins')) return undefined;
   pressed = [step];

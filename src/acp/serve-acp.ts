@@ -250,7 +250,7 @@ const roleOption = (roleId: string | null, roles: Session['roles']): SessionConf
   ],
 });
 
-/** Errors of Squad in the form of the protocol. */
+/** Converts Squad's errors to errors of the protocol. */
 async function answered<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

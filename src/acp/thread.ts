@@ -16,7 +16,7 @@ const OUTPUT_POLL_MS = 500;
 export interface ThreadSetting {
   /** Null for an agent without a role. */
   roleId: string | null;
-  /** Null for what the role says. */
+  /** Permission and approvals that the editor chose. Null to use those of the role. */
   rights: { permission: Permission; approvals: Approvals } | null;
 }
 
@@ -30,7 +30,7 @@ type Shown = Output<'show_thread'>;
 
 /** A prompt that the editor waits for. */
 interface Open {
-  /** The hub has it. */
+  /** True once the hub has accepted the prompt. */
   isSent: boolean;
   isCancelled: boolean;
   done: PromiseWithResolvers<StopReason>;
@@ -51,7 +51,7 @@ export class Thread {
   private readonly said = new Set<string>();
   private steps: StepsShown | null = null;
   private readonly open = new Set<Open>();
-  /** Questions that the editor was asked, with what withdraws them. */
+  /** Questions that the editor was asked, by id, with the controller that withdraws each. */
   private readonly asked = new Map<string, AbortController>();
   /** The question that the next prompt answers. */
   private awaiting: InboxItem | null = null;
@@ -61,7 +61,7 @@ export class Thread {
   private hasOutput = false;
   private wake = () => {};
   private watching: Promise<void> | null = null;
-  /** Prompts reach the hub in their order. */
+  /** Queue of prompts, so that they reach the hub in the order in which the user sent them. */
   private sending: Promise<unknown> = Promise.resolve();
   private isClosed = false;
 
@@ -84,7 +84,7 @@ export class Thread {
       const sent = this.sending.then(async () => {
         if (open.isCancelled) return;
         await this.send(text);
-        // Both at once, or the prompt could end with the run before its own.
+        // Set both fields together. Otherwise the prompt could be answered with the end of the previous run.
         open.isSent = true;
         this.isDirty = true;
       });
@@ -98,21 +98,23 @@ export class Thread {
     }
   }
 
-  /** Stops what runs. The open prompts end with `cancelled`. */
+  /** Stops the running agents. Open prompts end with `cancelled`. */
   async cancel(): Promise<void> {
     for (const open of this.open) open.isCancelled = true;
     await this.sending;
     const { hub } = this.ports;
     const live = this.shown === null ? [] : (await this.refresh()).runs.filter(({ isOver }) => !isOver);
     for (const { id } of live) {
-      await hub.call('interrupt_run', { run: id }).catch(() => {}); // an agent that reads only its prompt is stopped below
+      await hub.call('interrupt_run', { run: id }).catch(() => {}); // an agent that cannot be interrupted is stopped below
       await hub.call('cancel_run', { spawn_id: id });
     }
     if (live.length === 0) this.endPrompts('cancelled');
     this.watch();
   }
 
-  /** Replays the conversation, or only finds where it is. */
+  /**
+   * Loads the conversation. With `isReplayed` it is sent to the editor, otherwise only its current position is read.
+   */
   async load(isReplayed: boolean): Promise<void> {
     const { runs } = await this.refresh(isReplayed);
     await this.passOnOutput(isReplayed ? 'replay' : 'silent');
@@ -146,7 +148,7 @@ export class Thread {
     await this.refresh();
   }
 
-  /** False if the item is closed, so that the text is an ordinary prompt. */
+  /** Answers the question. False if it is already closed; the text is then sent as an ordinary prompt. */
   private async answer({ id }: InboxItem, answer: string): Promise<boolean> {
     try {
       await this.ports.hub.call('answer_question', { item: id, answer });
@@ -187,7 +189,7 @@ export class Thread {
       .finally(() => {
         this.watching = null;
         this.ports.hub.release();
-        // A prompt may have come while the last hub was released.
+        // A prompt may have arrived while the connection to the hub was being closed.
         if ([...this.open].some(({ isSent }) => isSent) && !this.isClosed) this.watch();
       });
   }
@@ -248,7 +250,7 @@ export class Thread {
       if (isSent) done.resolve(isCancelled ? 'cancelled' : reason);
   }
 
-  /** Passes on what was said and done since the position, as far as it was written. */
+  /** Sends the editor the new output of the run, from the last known position to the current end. */
   private async passOnOutput(mode: 'live' | 'replay' | 'silent'): Promise<void> {
     const update = async (...updates: SessionUpdate[]) => {
       if (mode !== 'silent') for (const each of updates) await this.update(each);
@@ -279,7 +281,7 @@ export class Thread {
       if (this.isUnsaid(`${run.id} end`)) {
         await update(...this.steps.end(read.answer));
         await update(...run.notes.map(note => message('agent_thought_chunk', note)));
-        // While the editor waits for the run, the error is the reply to its prompt.
+        // In live mode the error is already the reply to the editor's prompt.
         if (mode === 'replay' && run.error)
           await update(message('agent_message_chunk', `${run.error.code}: ${run.error.message}`));
       }
@@ -290,7 +292,7 @@ export class Thread {
     }
   }
 
-  /** True once for each id. */
+  /** True at the first call for each id, false afterwards. */
   private isUnsaid(id: string): boolean {
     if (this.said.has(id)) return false;
     this.said.add(id);

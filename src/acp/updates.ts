@@ -56,11 +56,11 @@ export const message = (
   content: { type: 'text', text: `${text.replace(/\n+$/, '')}\n\n` },
 });
 
-/** Shows the steps of one turn. Keeps the calls that have no end yet. */
+/** Converts the steps of one turn to updates of the editor. Remembers tool calls that have not ended. */
 export class StepsShown {
   private readonly prefix: string;
   private readonly open: { id: string; name: string }[] = [];
-  /** The end of what the agent has said, in which its answer may occur. */
+  /** The last text that the agent has sent. Its answer may repeat that text. */
   private said = '';
 
   /** `prefix` makes the ids of tool calls unique in the thread, and the same after a restart. */
@@ -72,7 +72,9 @@ export class StepsShown {
     return steps.flatMap(step => this.update(step));
   }
 
-  /** The last updates of a turn: calls that got no end, and an answer that was not said. */
+  /**
+   * Returns the last updates of a turn: an end for each open tool call, and the answer unless it was already shown.
+   */
   end(answer: string | null): SessionUpdate[] {
     const ended = this.open.splice(0).map(({ id }) => toolEnd(id, true));
     const text = answer?.trim() ?? '';
@@ -150,7 +152,7 @@ function sum(figures: readonly (number | null)[]): number | null {
   return known.length === 0 ? null : known.reduce((total, figure) => total + figure, 0);
 }
 
-/** Options of a permission request, and the answer that each stands for. Empty for a question that needs a text. */
+/** Options of a permission request, each with the answer that it sends. Empty for a question that needs free text. */
 export function optionsOf({ kind, choices, fields }: InboxItem): (PermissionOption & { answer: string })[] {
   if (fields.length > 0) return [];
   if (kind === 'question')
@@ -166,7 +168,7 @@ export function optionsOf({ kind, choices, fields }: InboxItem): (PermissionOpti
   ];
 }
 
-/** A question that is answered with the next prompt, as text. */
+/** Text of a question that the user answers with the next prompt. */
 export function questionText({ question, details, fields }: InboxItem): string {
   const form = fields.map(
     ({ name, title, type, choices, isRequired }) =>

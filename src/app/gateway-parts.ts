@@ -22,7 +22,7 @@ interface GatewayPorts {
   /** Adds a note to the run's result. */
   note(id: RunId, text: string): void;
   onDenied(run: Run, tool: string, count: number): void;
-  /** Called with each entry of the audit log. */
+  /** Called with every entry that the audit log gets. */
   onCall(entry: AuditEntry): void;
   /** Asks a person on behalf of a server. */
   ask(question: ServerAsk): Promise<Elicited>;

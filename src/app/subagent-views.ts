@@ -28,7 +28,7 @@ const HUB_STOP_TIMEOUT_MS = 8_000;
  * killed.
  */
 const DONE = `${JSON.stringify({ squad: 1, bye: 'done', idle: true } satisfies Bye)}\n`;
-/** Limit for following runs to their parents. Only a loop in a damaged database has more steps. */
+/** Maximum number of parents to follow. Only a cycle in a damaged database is longer. */
 const MAX_PARENTS = 100;
 
 export interface SubagentViewPorts {
@@ -51,7 +51,7 @@ export class SubagentViews {
   private readonly ports: SubagentViewPorts;
   private readonly subagents = new WeakMap<Handshake, Subagent>();
   private readonly stopping = new AbortController();
-  /** Calls of each connection whose processes have not all ended, including answered and cancelled calls. */
+  /** Calls of each connection that still have running processes, including answered and cancelled calls. */
   private readonly connections = new Map<Connection, Set<Promise<unknown>>>();
   private onChange = () => {};
 

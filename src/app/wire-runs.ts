@@ -57,7 +57,7 @@ async function worktreeNames(folder: string): Promise<string[]> {
   return names.flat();
 }
 
-/** Parts that are created after the runs. Runs use them only while the hub serves clients. */
+/** Parts that are created after the runs. Runs use these parts only while the hub serves clients. */
 interface LaterParts {
   services(): UserServices;
   /** Opens the HTTP port if it is not open yet. Null when that fails. */

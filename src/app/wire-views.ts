@@ -24,7 +24,7 @@ import type { RunParts } from './wire-runs.ts';
 
 const LINGER_MS = 60_000;
 
-/** Parts that later phases create. They are used only while the hub serves clients. */
+/** Parts that later phases create. Views use these parts only while the hub serves clients. */
 interface LaterParts {
   stop(reason: string): void;
   /** Settles when recovery has determined what became of the runs of an earlier hub. */
@@ -165,7 +165,10 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
     serversOf: servers.viewOf,
     onInFlight: countCalls,
   };
-  /** Views (such as MCP or the terminal) whose first client was already notified that runs were restored. */
+  /**
+   * Views (such as MCP or the terminal) of which a client was notified that runs were restored. Only the first client
+   * of each view is.
+   */
   const toldOfRestore = new Set<Handshake['view']>();
   const server = new HubServer({
     socketPath: parts.socket,
@@ -178,7 +181,7 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
       },
       subagent: connection => subagents.serve(connection, clients.callerOf(connection.handshake)),
       control: async connection => {
-        await http.open(); // the terminal may ask for the address of the HTTP port, so the port is opened first
+        await http.open(); // the port is opened first, because the terminal may ask for its address
         await serveTerminal(connection, clients.callerOf(connection.handshake), views);
       },
     },

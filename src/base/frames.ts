@@ -1,4 +1,4 @@
-/** The head of a frame: one line of JSON. With `bytes`, that many raw bytes follow the line. */
+/** First part of a frame: one line of JSON. `bytes` is the number of raw bytes that follow the line. */
 export interface FrameHead {
   bytes?: number;
   [field: string]: unknown;
@@ -12,7 +12,7 @@ export function frame(head: object, body: Buffer = NOTHING): Buffer {
   return Buffer.concat([Buffer.from(`${line}\n`), body]);
 }
 
-/** Limits for the other side, which may be hostile: longer lines and bodies end the connection. */
+/** Limits for incoming lines and bodies. A peer that exceeds them may be hostile and is disconnected. */
 export interface FrameLimits {
   maxLine: number;
   maxBody: number;

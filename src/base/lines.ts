@@ -4,7 +4,7 @@ const EDGE_BYTES = 1024;
 
 export interface LineReader {
   line(bytes: Buffer): void;
-  /** Called with each part of a line that exceeds the limit. The last part may be empty. */
+  /** Called with each part of a line that exceeds the limit. The last part, which may be empty, has `isLast` set. */
   piece?(bytes: Buffer, isLast: boolean): void;
 }
 

@@ -1,5 +1,5 @@
 export interface MarkdownLine {
-  /** `head`: YAML frontmatter, treated as a block of code, because it has a meaning only at the very top of a file. */
+  /** `head` is YAML frontmatter. It is treated as a block of code and recognised only at the very top of a file. */
   kind: 'head' | 'text' | 'blank' | 'heading' | 'code' | 'opens code' | 'comment';
   text: string;
   /** Level of the heading, from 1 to 6. 0 for a line that is no heading. */

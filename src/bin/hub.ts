@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm';
 import { KeptCode } from '../hub/kept-code.ts';
 import { homeFolder } from '../link/home.ts';
 
-/** Time after which the hub's start is over. By then the client that started the hub has its first answers. */
+/** Time after which the start counts as finished. The client that started the hub has its first answers by then. */
 const SETTLED_MS = 1_000;
 
 /**

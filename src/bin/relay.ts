@@ -103,8 +103,8 @@ async function start({ workspace, toolsets, identity }: RelayFlags): Promise<Rel
 }
 
 /**
- * Serves a subagent. It ends with this server: however this process is ended, the hub gets time to stop everything
- * that runs for the subagent.
+ * Serves a subagent until its client ends. However this process ends, the hub gets time to stop everything that runs
+ * for the subagent.
  */
 async function serve(config: string): Promise<RelayError | null> {
   const stop = new AbortController();

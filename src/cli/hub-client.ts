@@ -69,7 +69,10 @@ export class ReconnectLimit {
     this.connectedAt = performance.now();
   }
 
-  /** Waits longer after each hub that did not answer; throws HUB_UNREACHABLE after too many of them. */
+  /**
+   * Waits before the next connection, longer after each hub that did not answer. Throws HUB_UNREACHABLE after too
+   * many of them.
+   */
   async lost(wasUseful = false): Promise<void> {
     const isSteady = wasUseful || performance.now() - this.connectedAt > STEADY_MS;
     this.failedConnects = isSteady ? 0 : this.failedConnects + 1;
@@ -103,7 +106,7 @@ export class HubClient {
     this.hello = { ...handshakeFor('control'), ...hello };
   }
 
-  /** Connects, and starts the hub unless it is running. */
+  /** Connects to the hub, and starts one if none is running. */
   static async start(hello: Partial<Handshake> = {}): Promise<HubClient> {
     const client = new HubClient(hello);
     await client.connect();
@@ -266,7 +269,7 @@ export class HubClient {
   }
 
   /**
-   * True if this client is newer than the last hub. If that hub hands over, it does so to this client or to another
+   * True if this client is newer than the last hub. A hub that hands over waits for this client, or for another
    * client of the same version.
    */
   private get isHeir(): boolean {
@@ -275,7 +278,7 @@ export class HubClient {
     );
   }
 
-  /** Why the hub that was started for this client exited before it answered, if it printed a reason. */
+  /** The error that the new hub printed before it exited, if it printed one. */
   private async startError(): Promise<SquadError | null> {
     const error = this.isClosed ? null : await this.launched?.exitError();
     return error ? asHubError(error) : null;

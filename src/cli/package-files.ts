@@ -8,8 +8,8 @@ import { isInRunnerCache, NPX, type SquadProgram } from './own-command.ts';
 const TEMPORARY = /fnm_multishells|node_modules/;
 
 /**
- * The path of the running Node as found on PATH. A version manager's own path changes with each upgrade, which would
- * break the command in client configurations; the link on PATH stays valid.
+ * The path of `node` on PATH. A version manager's real path changes with each upgrade and would break the command in
+ * client configurations; the link on PATH stays valid.
  */
 export function nodeOnPath(execPath: string, path: string | undefined): string {
   const real = realPath(execPath);
@@ -51,7 +51,7 @@ const subagentSchema = join(root, 'schemas', 'subagent.schema.json');
 /** Assets of an exported run: `saved.js` and `saved.css`. */
 export const savedPageFolder = join(root, 'dist', 'web-saved');
 
-/** Writes a new file. False if it exists already. */
+/** Writes a new file. Returns false if the file already exists. */
 export async function writeStarterFile(path: string, content: string): Promise<boolean> {
   await mkdir(dirname(path), { recursive: true });
   try {

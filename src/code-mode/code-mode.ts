@@ -16,7 +16,7 @@ export interface CodeResult {
   output: string;
   /** The program's return value as JSON. Null if the program returned nothing. */
   returned: string | null;
-  /** The exception, with line numbers of the program, or the limit that ended the program. Null if `ok`. */
+  /** The exception with line numbers of the program, or the limit that ended the program. Null if `ok` is true. */
   error: string | null;
 }
 

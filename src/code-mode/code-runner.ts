@@ -223,7 +223,7 @@ export function createSpareGuest(start: () => Guest, memoryMb: number) {
     return begun;
   }
 
-  /** Returns the spare guest, or null. The caller must end the guest. */
+  /** Returns the spare guest, or null if there is none. The caller must end the guest. */
   function take(): Guest | null {
     const taken = waiting?.guest ?? null;
     waiting?.release();

@@ -54,7 +54,7 @@ export function startGuest(argv: ProgramStart['argv']): Guest {
     stderr += chunk.toString('utf8');
     if (stderr.length > MAX_STDERR) listener?.invalid();
   });
-  // The exit is reported only after all output has been read.
+  // The guest counts as gone only after all of its output has been read.
   const gone = new Promise<Awaited<PipedChild['ended']>>(resolve => {
     child.stdout.once('close', () => void child.ended.then(resolve));
   });

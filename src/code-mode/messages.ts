@@ -22,13 +22,13 @@ export type GuestMessage =
 export type HostMessage =
   | { type: 'prepare' }
   | { type: 'run'; program: string; tools: string[]; maxChars: number }
-  /** Result of a call. `json` is absent for undefined. */
+  /** Result of a call. `json` is absent if the result is undefined. */
   | { type: 'result'; id: number; json?: string }
   | { type: 'error'; id: number; message: string };
 
 /**
- * Limits for the calls in flight of one program. The guest enforces them too, so exceeding them means that the program
- * controls the guest.
+ * Limits for concurrent calls of one program. The guest enforces them too, so a guest that exceeds them is controlled
+ * by its program.
  */
 export const MAX_CALLS = 64;
 export const MAX_CALL_BYTES = 32 * 1024 * 1024;

@@ -12,7 +12,7 @@ import {
 import { descendantsOf, knowsDescendants } from '../process/table/descendants.ts';
 import { startGuest } from './guest-process.ts';
 
-/** A sandbox that `findSandbox` has verified. */
+/** A sandbox that `findSandbox` has tested. */
 export interface Sandbox {
   readonly bubblewrap: string;
   command(memoryMb: number): ProgramStart['argv'];

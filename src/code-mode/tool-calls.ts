@@ -43,8 +43,8 @@ export function createToolCalls(tools: ReadonlyMap<string, CodeTool>, pipe: Answ
 
   return {
     /**
-     * Starts a call. Returns false for a call that an unmodified guest would not make: its id is already in flight, or
-     * there are too many calls or bytes.
+     * Starts a call. Returns false if an unmodified guest would not make the call: its id is in use, or there are too
+     * many calls or bytes.
      */
     start(call: Call, bytes: number): boolean {
       const { id, tool: name, args } = call;

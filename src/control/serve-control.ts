@@ -28,7 +28,10 @@ export type ControlReply =
 export interface ControlOptions {
   services: UserServices;
   caller: Caller;
-  /** `isFollowing`: the call lasts as long as the client watches, and can continue with another hub. */
+  /**
+   * Called with 1 when a call begins and with -1 when it ends. `isFollowing` means that the call lasts as long as the
+   * client watches, and can continue at another hub.
+   */
   onInFlight(change: 1 | -1, isFollowing: boolean): void;
 }
 

@@ -16,7 +16,7 @@ export interface RunIdentity {
   reviewOf: RunId | null;
   /** The run that started this one. */
   parentId: RunId | null;
-  /** The task that child runs of this run belong to. Null if each has its own. */
+  /** The lineage that child runs of this run belong to. Null if each child run starts its own. */
   lineageId: RunId | null;
   /**
    * True if the caller sent the run's token, or if its process is below the run's wrapper. A variable in the
@@ -27,8 +27,8 @@ export interface RunIdentity {
   spawn: boolean;
   isSubagent?: true;
   /**
-   * True if the caller is one of the MCP servers that only this run uses, not its agent. Such a server must not ask
-   * for those servers, because it would wait for itself.
+   * True if the caller is an MCP server that only this run uses. It must not use the run's servers, because it would
+   * wait for itself.
    */
   isServer?: true;
   /** True if the role allows the engine to ask for permissions. If absent, permissions are refused. */
@@ -60,7 +60,7 @@ export interface RunSubject extends RunIdentity {
 
 /** A run that an operation is about. */
 export interface Asked {
-  /** Ids of the run itself, its parent, and so on up. */
+  /** Ids of the run, its parent, and all further ancestors. */
   line: readonly RunId[];
   squadId: SquadId;
 }
@@ -102,7 +102,7 @@ export type Decision =
    */
   | { allowed: false; reason: 'for_the_user' | 'subagent' | 'spawn' | 'record' | 'messages' | 'not_its_own' }
   /**
-   * Only agents may make this call, or only agents with a certain role type, with `approvals: ask` or with proof of
+   * Only agents may make this call, in some cases only with a certain role type, with `approvals: ask` or with proven
    * identity.
    */
   | { allowed: false; reason: 'for_agents' | 'type' | 'approvals' | 'unproven' };
@@ -278,7 +278,7 @@ export function permissionFrom(
   );
 }
 
-/** Tools of a run that this run starts. The same rule as in `permissionFrom` applies. */
+/** Tools of a run that this run starts. It cannot pass on more than it has; see `permissionFrom`. */
 export function toolsFrom(
   parent: RunIdentity,
   asked: string[] | null | undefined,

@@ -1,8 +1,8 @@
 import type { EngineEvent } from '../core/ports/engine.ts';
 
 /**
- * A note for an incomplete answer, for CLIs that report it only in a message or stop reason. Empty for other
- * messages.
+ * Returns a note if the message says that the answer is incomplete. Some CLIs report that only in a message or stop
+ * reason.
  */
 export function cutOffNote(message: string | null): EngineEvent[] {
   if (message === null) return [];

@@ -23,6 +23,9 @@ function statusIn(message: string): number | null {
   return found ? Number(found[1] ?? found[2]) : null;
 }
 
-/** End of a sentence that says when an API request is repeated. Empty if that is at once or unknown. */
+/**
+ * Text such as ` in 30 s` for the end of a sentence about a retry. Empty if the retry is immediate or its time
+ * unknown.
+ */
 export const waitText = (waitMs: number | null): string =>
   waitMs === null || waitMs < 1_000 ? '' : ` in ${Math.round(waitMs / 1_000)} s`;

@@ -4,8 +4,8 @@ import type { LoginFile } from '../core/ports/engine.ts';
 type Env = Record<string, string>;
 
 /**
- * Files of a CLI's configuration folder. A variable may have moved the folder, but in the sandbox it is at its usual
- * place in HOME.
+ * Files of a CLI's configuration folder. A variable may have moved the folder; in the sandbox the folder has its
+ * usual place in HOME.
  */
 export const filesOf = (folder: string, inside: string, names: readonly string[]): LoginFile[] =>
   names.map(name => ({ from: join(folder, name), path: join(inside, name) }));

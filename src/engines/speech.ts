@@ -26,7 +26,7 @@ export class Speech {
     return text ? [{ type: 'text', text }] : [];
   }
 
-  /** Call this when part of the answer was too long to read. */
+  /** Call this when a part of the answer was too long to read. The answer then counts as incomplete. */
   miss(): void {
     this.#isWhole = false;
   }

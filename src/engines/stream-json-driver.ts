@@ -21,7 +21,10 @@ export function streamJsonDriver(
   const waiting = new Set<string>();
   const asked = new Map<string, string>();
   const answered = new Set<string>();
-  /** Messages without a result, for a CLI that does not repeat messages. The first one is being answered. */
+  /**
+   * Messages that have no result yet, oldest first, for a CLI that does not repeat message ids. The CLI is answering
+   * the first one.
+   */
   const unanswered: string[] = [];
   let isWorking = true;
 
@@ -44,7 +47,10 @@ export function streamJsonDriver(
     return [{ type: 'asked', ask: { id, tool, input: fields(use.input) } }];
   }
 
-  /** The CLI has answered its oldest message, and withdraws what it still asked because of that message. */
+  /**
+   * Called when the CLI has answered its oldest message. Its open questions belonged to that message, so they are
+   * withdrawn.
+   */
   function nextMessage(): DriverEvent[] {
     unanswered.shift();
     waiting.delete(unanswered[0] ?? '');

@@ -68,8 +68,8 @@ export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
     },
     tooLong(beginning) {
       const type = longLineType(beginning);
-      // Other long lines can be skipped, because the result repeats the messages. In Claude Code's result the type is
-      // the last field, so its type is unknown here.
+      // Only a long result matters, because it repeats the messages. Claude Code writes the type of a result last, so
+      // a cut result has an unknown type.
       if (type !== 'result' && type !== 'unknown') return [];
       ended = true;
       return [answerTooLong()];
@@ -87,7 +87,7 @@ const toolResults = (line: Fields, calls: ToolCalls): EngineEvent[] =>
     .filter(part => part.type === 'tool_result')
     .flatMap(part => calls.end(text(part.tool_use_id), part.is_error !== true));
 
-/** Notes from messages that the CLI sends to the model in the user's name, after an incomplete answer. */
+/** Returns notes for a message that the CLI itself sends to the model after an incomplete answer. */
 const cutOffBefore = (line: Fields): EngineEvent[] =>
   line.isSynthetic === true && text(line.parent_tool_use_id) === null
     ? list(fields(line.message).content).flatMap(part => cutOffNote(text(part.text)))

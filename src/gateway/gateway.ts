@@ -47,7 +47,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const runs = new Map<RunId, RunAccess>();
   const ended = new Set<RunId>();
   const listeners = new Set<(runId: RunId, what: ListKind) => void>();
-  /** Logged once, even if a hundred runs have the same problem. */
+  /** Warnings that were logged. Each is logged once, even if a hundred runs have the same problem. */
   const warned = new Set<string>();
   const warn = (message: string) => {
     if (warned.has(message)) return;

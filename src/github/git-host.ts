@@ -9,7 +9,7 @@ import type { ApiClient, ApiFailure, ApiResult } from './octokit-client.ts';
 import { push, remoteTip } from './push.ts';
 
 export interface Attempt {
-  /** Description of the attempted action, for example "open a pull request in owner/name". */
+  /** Describes what was attempted, for example "open a pull request in owner/name". */
   what: string;
   apiUrl: string;
   /** Required scope of a classic token, or permissions of a fine-grained one. */

@@ -2,7 +2,7 @@ import type { ProgramEnd } from '../process/programs/run-program.ts';
 import { SquadError } from '../schema/error.ts';
 import type { Protocol } from './remote-url.ts';
 
-/** The part of `src/workspace/git` that is needed here. It runs no program that the repository configures. */
+/** The part of `src/workspace/git` that is needed here. Git runs no program that the repository configures. */
 export interface Git {
   folder: { root: string; commonDir: string };
   run(args: string[], how?: { codes?: readonly number[] }): Promise<Buffer>;

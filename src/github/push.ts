@@ -43,7 +43,7 @@ export function pushError(end: ProgramEnd, attempt: PushAttempt): SquadError {
 
 interface Cause {
   pattern: RegExp;
-  /** Explanation that is added where git's message is not clear. */
+  /** Explains the failure where git's own message is not clear. */
   why?: (attempt: PushAttempt) => string;
   /** Next step for the user. Null if the branch may have arrived anyway. */
   next: ((attempt: PushAttempt) => string) | null;

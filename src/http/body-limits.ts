@@ -36,8 +36,8 @@ export class BodyLimits {
   }
 
   /**
-   * Checks a body against the limits. Null if the body may be read. Requests without a token (`''`) share one
-   * allowance.
+   * Checks the size of a body against the limits. Null if the body may be read. Requests without a token (`''`) share
+   * one allowance.
    */
   admit(request: IncomingMessage, response: ServerResponse, token: string): Refusal | null {
     const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;

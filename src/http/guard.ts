@@ -94,8 +94,8 @@ export interface Refusal {
   message: string;
   suggestions?: string[];
   /**
-   * True if a browser requested the web UI at the wrong address. A person reads the answer, and data that the browser
-   * stores for that address is not Squad's.
+   * True if a browser requested the web UI at a wrong address: the answer is text for a person, and data stored for
+   * that address is not Squad's.
    */
   isForBrowser?: true;
 }

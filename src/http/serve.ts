@@ -97,9 +97,9 @@ export class UnauthenticatedConnections {
  */
 export type RequestKind = 'mcp' | 'metrics' | 'api' | 'ticket' | 'file' | 'elsewhere' | 'none';
 
-/** A browser makes these requests by itself, so it cannot send a token. */
+/** Requests that a browser makes by itself, so they have a ticket instead of a token. */
 const BY_TICKET = ['GET /api/live', 'GET /api/download'];
-/** Requests of a page that has no session yet, or has not verified the hub yet. */
+/** Requests of a page that has no session yet, or has not yet verified the hub. */
 const BEFORE_SESSION = ['GET /api/proof', 'POST /api/session'];
 
 export function requestKind({ method, url, headers }: IncomingMessage, hosts: Hosts): RequestKind {

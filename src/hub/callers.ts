@@ -11,7 +11,10 @@ export interface CallerPorts {
   /** Environment of the run's agent. */
   environment(id: RunId): Promise<Record<string, string>>;
   runOfProcess(pid: number): Promise<{ runId: string; isProven: boolean } | null>;
-  /** Whether a process that is in no run, or only claims to be in one, certainly belongs to the user. */
+  /**
+   * Whether a process certainly belongs to the user. Asked for processes that are in no run, or whose run is not
+   * proven.
+   */
   isUsers(pid: number): Promise<boolean>;
 }
 
@@ -111,7 +114,7 @@ async function runAround(
   return null;
 }
 
-/** Limit for a chain of parents; only a loop in a damaged database is longer. */
+/** Maximum number of parents to follow. Only a cycle in a damaged database is longer. */
 const MAX_PARENTS = 100;
 
 /** The lineage of this run, if it is a coder or reviewer, or of the coder or reviewer that started it. */

@@ -29,7 +29,7 @@ export class Lifetime {
     if (this.isClosed) return;
     const { callsInFlight, end, lingerMs } = this.options;
     if (this.makesWay && callsInFlight() === 0)
-      // The check runs after the current chunk was read, because the chunk may contain the next call.
+      // Checks again after the current chunk was read, because the chunk may contain another call.
       setImmediate(() => {
         if (this.makesWay && callsInFlight() === 0) end('a newer version takes over');
       });

@@ -92,7 +92,7 @@ export interface Connection {
 /** Timeout for a client that does not read the hub's last lines. */
 const LAST_LINES_TIMEOUT_MS = 1_000;
 
-/** Parts of the reply to a handshake. */
+/** Fields that are added to the reply to a handshake. */
 type Readiness = Pick<HandshakeReply & { ok: true }, 'warnings' | 'started'>;
 
 interface HubServerOptions {
@@ -101,9 +101,9 @@ interface HubServerOptions {
   /** Serves one connection; resolves when the connection has ended. */
   views: Record<View, (connection: Connection) => Promise<void>>;
   /**
-   * Resolves when this hub can serve this client, with parts of the reply. The hub does not reply before. A rejection
-   * becomes the reply. Null means that only the next hub can serve the client, and that the connection is closed
-   * without a reply. `ask` challenges the client to prove which process it is.
+   * Resolves when this hub can serve the client, with fields for the reply; a rejection becomes the reply. Null
+   * closes the connection without a reply, because only the next hub can serve the client. `ask` challenges the
+   * client to prove which process it is.
    */
   ready?(handshake: Handshake, ask: (file: string) => void): Promise<Readiness | null>;
   onClients(count: number): void;
@@ -132,12 +132,12 @@ export class HubServer {
   }
 
   /**
-   * The caller holds the lock, so a socket at the path belongs to a dead hub. A second call replaces a socket that was
-   * removed.
+   * The caller holds the home's lock, so an existing socket belongs to a dead hub. May be called again to replace a
+   * socket that was removed.
    */
   async listen(): Promise<void> {
     const { socketPath } = this.options;
-    // The old server is closed first, because closing removes whatever file is at the path.
+    // The old server is closed first, because closing it removes the file at the path, whatever that is.
     if (this.server) this.retired.push(closed(this.server));
     const server = createServer({ allowHalfOpen: true }, socket => void this.accept(socket));
     this.server = server;

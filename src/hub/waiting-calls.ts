@@ -15,7 +15,7 @@ export class WaitingCalls {
     return this.waiting;
   }
 
-  /** The signal is aborted when the hub stops. Then `wait` must return at once. */
+  /** Runs `wait` with a signal that is aborted when the hub stops. `wait` must then return at once. */
   async while<T>(wait: (stopping: AbortSignal) => Promise<T>): Promise<T> {
     // The hub is already stopping. Without this, a client that retries as advised would get the same answer again and
     // again.
@@ -34,7 +34,7 @@ export class WaitingCalls {
     this.onAnswered();
   }
 
-  /** Resolves when the calls that end now are answered. */
+  /** Ends all waiting calls. Resolves when they are answered. */
   async end(): Promise<void> {
     const before = this.waiting;
     this.answered = 0;

@@ -2,7 +2,7 @@ import { closeSync, constants, openSync, writeSync } from 'node:fs';
 
 /** The first line on the hub's socket, in each direction. After it, the connection uses the protocol of its view. */
 
-/** `subagent`: an MCP client that sees only the tool of a subagent file. */
+/** Kind of connection. `subagent` is an MCP client that sees only the tool of a subagent file. */
 export type View = 'mcp' | 'control' | 'subagent';
 
 export interface Handshake {
@@ -25,8 +25,8 @@ export interface Handshake {
   /** A run's token, from its identity file. */
   token?: string;
   /**
-   * Time of the first tool call that was lost with the previous hub. The reply names the runs that were started since
-   * then.
+   * Time of the first tool call that was lost with the previous hub. The reply lists the runs that were started since
+   * that time.
    */
   lostSince?: number;
 }
@@ -41,7 +41,10 @@ export interface Challenge {
 }
 
 export type HandshakeReply =
-  /** `warnings` are for the user, and the client is served all the same. `started` lists runs since `lostSince`. */
+  /**
+   * `warnings` are shown to the user, and do not keep the client from being served. `started` lists the runs that
+   * were started since the handshake's `lostSince`.
+   */
   | { squad: 1; ok: true; version: string; pid: number; warnings?: string[]; started?: string[] }
   | { squad: 1; ok: false; error: { code: string; kind?: string; message: string; suggestions?: string[] } };
 
@@ -49,8 +52,8 @@ export type HandshakeReply =
 export interface Bye {
   squad: 1;
   /**
-   * `handover`: a newer hub starts automatically. `stop`: the next hub starts when it is needed. `done`: the hub keeps
-   * running, but the client has ended and all its calls with it.
+   * `handover`: a client with a newer version starts the next hub. `stop`: the next hub starts when it is needed.
+   * `done`: the hub keeps running, and this client and all its calls have ended.
    */
   bye: 'stop' | 'handover' | 'done';
   /** True if every request that the hub read is answered, so that the client may safely repeat later ones. */
@@ -88,7 +91,7 @@ export class Proof {
     return true;
   }
 
-  /** Must be called when the hub has replied. */
+  /** Closes the file. Call this when the hub has replied. */
   release(): void {
     if (this.file !== null) closeSync(this.file);
     this.file = null;

@@ -26,8 +26,8 @@ export const HELLO_MS = 10_000;
 export const hubRecordPath = (home: string): string => join(home, 'hub.json');
 
 /**
- * The process of the hub according to its record or lock, if that process really is the hub of this home: another
- * program may have got the pid.
+ * Pid of the home's hub, from its record or lock. Null if that process is not the hub: another program may have got
+ * the pid.
  */
 export function hubPid(home: string): number | null {
   return (
@@ -80,7 +80,7 @@ function lockHolders(file: string): number[] {
   }
 }
 
-/** The error for a handshake without a reply. */
+/** Error for a hub that did not reply to a handshake. */
 export function noAnswer(home: string): Error & { code: string; suggestions: string[] } {
   const recorded = recordedPid(home);
   const pid = recorded !== null && isRunning(recorded) ? recorded : null;

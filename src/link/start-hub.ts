@@ -192,7 +192,7 @@ function launch(home: string, env: ConnectOptions['env'], { node, script }: HubP
 
 const pause = () => new Promise(wake => setTimeout(wake, CONNECT_EVERY_MS));
 
-/** Variables that a new hub gets from this environment. */
+/** The variables of this environment that a new hub gets. */
 export const hubEnvironment = (env: ConnectOptions['env']): Record<string, string> => ({
   ...Object.fromEntries(
     HUB_ENVIRONMENT.flatMap(name => (env[name] === undefined ? [] : [[name, env[name]]])),

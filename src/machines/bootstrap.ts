@@ -24,7 +24,7 @@ const OPTIONS = [
   ...['PermitLocalCommand=no', 'RequestTTY=no', 'EscapeChar=none'],
 ].flatMap(option => ['-o', option]);
 
-/** The login shell sets the user's PATH. The script is sent on standard input, so that no shell has to quote it. */
+/** Runs a script from standard input, so that no shell has to quote it. The login shell sets the user's PATH. */
 const REMOTE_COMMAND = 'exec "$SHELL" -lc "exec /bin/sh -s"';
 
 export const sshCommand = ({ address, sshConfig }: Pick<Machine, 'address' | 'sshConfig'>) =>

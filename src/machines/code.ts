@@ -37,7 +37,7 @@ export class RemoteCode {
   /** Sends the work tree of a run to its machine. Returns a note for readers of the run's result, or null. */
   send(run: Run, worktree: Worktree, signal: AbortSignal): Promise<string | null> {
     return this.queue.run(worktree.path, async () => {
-      // Another run uses the work tree, so the files on the machine are newer than those here.
+      // Another run uses the work tree, so the files on the machine are newer than the hub's.
       if (this.ports.isInUse(run, worktree)) return null;
       const { travel } = this.ports;
       const link = this.ports.link(run.options.machine!);

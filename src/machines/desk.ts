@@ -7,7 +7,7 @@ import type { Run } from '../schema/run.ts';
 export interface DeskPorts {
   /** URL of the hub's MCP endpoint. Null if its port could not be opened. */
   url(): Promise<string | null>;
-  /** The run that has this token and has not ended. Null if there is none. */
+  /** Finds the run with this token. Null if there is none, or if it has ended. */
   runWith(token: string): Run | null;
 }
 
@@ -26,7 +26,7 @@ const Message = z.discriminatedUnion('t', [
     id,
     method: z.enum(['POST', 'DELETE']),
     headers: z.record(z.string().max(100), z.string().max(10_000)),
-    /** Id of the hub process that may have received the call before. */
+    /** Id of the hub process to which the call may have been sent before. */
     sentTo: z.string().max(100),
     have: z.number().int().nonnegative().default(0),
   }),
@@ -46,7 +46,10 @@ const PART = 256 * 1024;
 export class Desk {
   private readonly ports: DeskPorts;
   private readonly calls = new Map<string, Call>();
-  /** Id of this hub process. A call that was sent to another hub process may already have been made. */
+  /**
+   * Random id of this hub process. The door stores it with each call, to know which hub process may have made the
+   * call.
+   */
   readonly id = randomBytes(8).toString('hex');
 
   constructor(ports: DeskPorts) {
@@ -96,8 +99,8 @@ export class Desk {
     machine: string,
     { sentTo, headers }: { sentTo: string; headers: Record<string, string> },
   ): Refusal | null {
-    // A call that was sent to another hub process may already have been made there, so it is not repeated. A call that was
-    // sent to this process and is unknown never arrived.
+    // Refuses a call that may already have been made by another hub process. A call that was sent to this process and
+    // is unknown here never arrived.
     if (sentTo !== this.id)
       return [503, 'HUB_RESTARTED', 'The hub was restarted while this call was in progress'];
     const open = [...this.calls.keys()].filter(key => key.startsWith(`${machine}/`)).length;

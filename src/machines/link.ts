@@ -20,7 +20,7 @@ const PING = 0;
 interface Lease {
   turn: TurnId;
   ms: number;
-  /** Latest time at which the lease expires on the box. */
+  /** Time at which the lease has expired on the box at the latest. */
   endsAt: number;
 }
 
@@ -38,7 +38,7 @@ interface Request {
   op: OpName;
   /** Maximum length of the answer's body. */
   maxBody: number;
-  /** True if the request must not be repeated over a later connection. */
+  /** True if the request is sent only over the current connection. */
   isOnce: boolean;
   resolve(answer: { answer: object; body: Buffer }): void;
   reject(error: Error): void;
@@ -49,7 +49,7 @@ export interface LinkPorts {
   argv: readonly [string, ...string[]];
   env: Record<string, string>;
   cwd: string;
-  /** Called once per connection, before requests are sent. Throws if it is not the expected machine. */
+  /** Called once per connection, before any request is sent. Throws if the machine is not the expected one. */
   onHello(hello: Hello): void;
   /** Called with a request of an agent on the machine. Throws for any other message. */
   onCall(head: FrameHead, body: Buffer): void;
@@ -83,7 +83,7 @@ export class Link {
    * looks like a clock that is behind.
    */
   clockAheadMs = 0;
-  /** Time of the request whose answer comes next: of the first ping without an answer, or of the connection. */
+  /** Time at which the request was sent that is answered next: the first unanswered ping, or the connection. */
   private askedAt = 0;
 
   constructor(ports: LinkPorts) {
@@ -92,7 +92,7 @@ export class Link {
     this.connect();
   }
 
-  /** Resolves with the outcome of the current attempt to connect. Null if it succeeded. */
+  /** Resolves when the current attempt to connect has ended: with its error, or with null if it succeeded. */
   firstAttempt(): Promise<SquadError | null> {
     return this.isUp ? Promise.resolve(null) : this.attempt.promise;
   }
@@ -139,7 +139,7 @@ export class Link {
   }
 
   /**
-   * Time of `performance.now()` at which the lease has certainly expired on the box, even if the box got every
+   * Time (of `performance.now()`) by which the lease has certainly expired on the box, even if the box got every
    * extension.
    */
   leaseEndsAt(turn: TurnId): number {
@@ -150,7 +150,10 @@ export class Link {
     this.leases.delete(keyOf(turn));
   }
 
-  /** Extends a lease. The end on the box comes before `endsAt`, because the box read its clock before this moment. */
+  /**
+   * Extends a lease. On the box the lease ends before `endsAt`, because the box has read its clock before this
+   * moment.
+   */
   private extend(lease: Lease): number {
     lease.endsAt = performance.now() + lease.ms;
     return this.boot + lease.ms / 1000;
@@ -269,7 +272,7 @@ export class Link {
     });
   }
 
-  /** Drops answers to unknown requests, because an answer may arrive twice. */
+  /** Handles a frame of the box. An answer may arrive twice, so answers to unknown requests are dropped. */
   private onFrame({ id, ok, error, ...more }: FrameHead, body: Buffer): void {
     if (more.t !== undefined) {
       this.ports.onCall({ id, ...more }, body);

@@ -119,7 +119,7 @@ export class BoxMachines implements MachineAdmin {
       .map(statusOf);
   }
 
-  /** Returns the link of a machine, and connects on the first call. Throws MACHINE_UNKNOWN. */
+  /** The link of a machine. Connects at the first call. Throws MACHINE_UNKNOWN. */
   link(name: string): Link {
     return this.connected(this.get(name));
   }
@@ -153,7 +153,7 @@ export class BoxMachines implements MachineAdmin {
     }
     this.known.set(asked.name, entry);
     await this.save(entry);
-    // Agents from before the machine was removed may still be running there.
+    // If the machine was known before, agents from that time may still be running there.
     void this.tidy(asked.name, link);
     this.ports.onChange();
     return entry.machine;
@@ -186,7 +186,7 @@ export class BoxMachines implements MachineAdmin {
   runsAreKnown(): void {
     this.mayTidy = true;
     for (const { machine, link } of this.known.values())
-      if (link?.state === 'up') void this.tidy(machine.name, link); // other machines are tidied when they connect
+      if (link?.state === 'up') void this.tidy(machine.name, link); // a machine that is not connected is tidied when it connects
   }
 
   /** Removes, after a delay, the files that ended runs left on the machine. */
@@ -195,7 +195,7 @@ export class BoxMachines implements MachineAdmin {
     if (!known || known.tidying) return;
     known.tidying = setTimeout(() => {
       known.tidying = null;
-      if (known.link?.state !== 'up') return; // the files are removed when the machine connects
+      if (known.link?.state !== 'up') return; // a machine that is not connected is tidied when it connects
       void this.tidy(name, known.link);
     }, TIDY_MS).unref();
   }

@@ -42,9 +42,12 @@ export interface RemoteTurnPorts {
   warn(message: string, cause?: unknown): void;
 }
 
-/** File in the turn's folder that exists once the machine was asked to start the turn. */
+/** File in the turn's folder. It is created when the machine is asked to start the turn. */
 const ASKED = 'asked';
-/** The request itself. It exists until the machine is known to have it, so that the next hub can send it. */
+/**
+ * File with the start request. It is kept until the machine is known to have the request, so that the next hub can
+ * send it again.
+ */
 const REQUEST = 'request.json';
 const PAGE = 256 * 1024;
 /**
@@ -116,7 +119,7 @@ export class RemoteTurns {
       return this.watch(turn, await this.send(turn, ask, link, options, given.signal), options);
     } catch (thrown) {
       if (given.signal.aborted) return this.lapsed(turn, link);
-      // The machine refused the start. Without this file the next hub knows that it never began.
+      // The machine refused the start. The file is removed, so that the next hub knows that the turn never started.
       rmSync(join(folder, ASKED), { force: true });
       dropRequest(folder);
       throw onMachine(turn.machine, thrown);
@@ -148,12 +151,14 @@ export class RemoteTurns {
     }
   }
 
-  /** The request of an earlier hub. Null if the machine is known to have got it: the agent may have run. */
+  /**
+   * The start request of an earlier hub. Null if the machine is known to have got it, so that the agent may have run.
+   */
   private unsent(turn: TurnRef): Omit<RemoteStart, 'lease'> | null {
     try {
       return JSON.parse(readFileSync(join(this.folder(turn), REQUEST), 'utf8'));
     } catch {
-      return null; // the file is missing, or incomplete because the hub died before it sent the request
+      return null; // no file, or an incomplete one: the earlier hub died before it sent the request
     }
   }
 
@@ -178,7 +183,7 @@ export class RemoteTurns {
     // An earlier hub may have extended the lease until that hub ended.
     if (options.isLeased) link.lease(idOf(turn), this.ports.leaseMs());
     const late = AbortSignal.timeout(FIND_TIMEOUT_MS);
-    // An error of the machine says nothing about the agent, so `watch` asks again.
+    // An error of the machine says nothing about the agent. `watch` asks the machine again later.
     const found = await link
       .ask('find', { turn: idOf(turn), keepLeftovers }, { signal: late })
       .catch(() => null);
@@ -190,7 +195,7 @@ export class RemoteTurns {
     const isStartedNow =
       answer.state === 'never_started' && options.startsAgain && this.unsent(turn) !== null;
     if (answer.state === 'never_started' && !isStartedNow) {
-      // The machine answered the start and has no record of it now. Its agent may have run.
+      // The machine has no record of the turn. If it had got the start request, its agent may have run.
       const wasStarted = this.unsent(turn) === null;
       if (!wasStarted) return { state: 'never_started' };
       const end = { ...lost(noRecord(turn.machine)), canTakeOver: true };
@@ -242,8 +247,8 @@ export class RemoteTurns {
       canTakeOver: true,
     });
     link.release(idOf(turn));
-    // A machine that was asleep ends the agent a few seconds after it wakes up. The stop request ends the agent at once
-    // if the machine reconnects.
+    // A machine that was asleep ends the agent itself some seconds after it wakes up. If it connects again, this stop
+    // request ends the agent at once.
     link.ask('stop', { turn: idOf(turn), graceMs: 0 }).catch(() => {}); // the machine was removed
     return { pid: 0, ended: Promise.resolve(end), stop: () => {}, processStats: async () => NO_PROCESS };
   }

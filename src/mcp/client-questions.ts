@@ -71,7 +71,7 @@ export async function takeResponses(
   return areAllAnswered;
 }
 
-/** Marks a question whose form was closed. That client is not asked again. */
+/** Reply key for a question whose form was closed. The client is not asked that question again. */
 export const CLOSED = 'closed';
 
 const MAX_NAME_LENGTH = 100;
@@ -80,7 +80,7 @@ const MAX_NAME_LENGTH = 100;
 export const clientName = ({ client }: Pick<Peer, 'client'>): string | null =>
   client ? `${client.name} ${client.version.trim() || '(no version)'}`.slice(0, MAX_NAME_LENGTH) : null;
 
-/** Key under which a modern client returns its roots. */
+/** Key of the roots in a modern client's reply. */
 export const ROOTS_KEY = 'workspace_roots';
 const Roots = z.object({ roots: z.array(z.object({ uri: z.string() })) });
 

@@ -123,7 +123,8 @@ function ownFace(options: McpFaceOptions): Face {
             name,
             from,
           );
-        // The caller gets the same answer for an unknown and a denied tool; only events for the user distinguish them.
+        // The caller gets the same answer for unknown and denied tools. Only the event, which the user sees,
+        // distinguishes them.
         const isDenied = caller.parent && OPERATIONS.some(candidate => candidate.name === name);
         const code = isDenied ? 'NOT_ALLOWED' : 'UNKNOWN_OPERATION';
         await recordToolCall({ services, caller: from }, name, code, services.clock.monotonic());
@@ -216,7 +217,7 @@ type Inner = Parameters<Operation['run']>[0];
 
 const FIRST_ROUND = { continues: null, isAnswered: true };
 
-/** A repeated call contains the client's answers and continues the work of the first call. */
+/** Returns the state of a repeated call. Such a call has the client's answers and continues the first one. */
 async function roundOf({ tool }: Operation, { raw }: Call, caller: Caller, services: UserServices) {
   if (raw.mcpReq.inputResponses === undefined) return FIRST_ROUND;
   // Roots are requested before anything is started.

@@ -90,7 +90,7 @@ interface TeamUpdatesOptions {
 }
 
 interface Followed {
-  /** Clients that watch the workspace, with their connections. The same client may be connected more than once. */
+  /** Clients that follow the workspace, each with its number of connections. */
   present: Map<unknown, { audience: Audience; count: number }>;
   stop(): void;
 }

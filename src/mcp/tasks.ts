@@ -31,7 +31,7 @@ export function tasks(services: Services, caller: Caller): NonNullable<Face['tas
     get: (taskId, call) =>
       taskState(services, taskId, { askUnlessTold: showsForms(call) ? toldKey(call) : null }),
     wait: (taskId, call) =>
-      // The hub need not stay open for this wait: the client's relay repeats the request to the next hub.
+      // The hub may stop during this wait, because the client's relay repeats the request at the next hub.
       services.hub.whileAsking(() =>
         waitForTask(services, { ...caller, client: clientName(call) }, taskId, call),
       ),
@@ -73,8 +73,8 @@ async function waitForTask(
 }
 
 /**
- * State of a task. Null if there is no such task. With `askUnlessTold` the client can answer questions. The value is the
- * key under which shown questions are remembered, so that each question is asked only once.
+ * State of an MCP task. Null if there is no such task. With `askUnlessTold`, the client is asked open questions;
+ * shown questions are remembered under that key, so that each is asked once.
  */
 export async function taskState(
   services: Services,
@@ -118,7 +118,7 @@ export async function continueTask(call: OperationCall, taskId: string): Promise
 const unasked = ({ inbox }: Services, runs: Run[], key: string) =>
   inbox.openFor(runs.map(({ id }) => id)).filter(({ id }) => !inbox.isNotified(id, key));
 
-/** Clients of older revisions get the form with `tasks/result`, which shows each question only once. */
+/** Key for remembering shown questions. Clients of older revisions get a question only once, with `tasks/result`. */
 const toldKey = ({ era }: Call): string => (era === 'modern' ? CLOSED : TOLD_USER);
 
 interface Found {

@@ -29,7 +29,7 @@ const AGENT_TEMPLATE = (page: AgentPage): string => `${AGENTS}/{name}/${page}`;
 export const agentUri = (name: string, page: AgentPage): string =>
   `${AGENTS}/${encodeURIComponent(name)}/${page}`;
 
-/** Null unless the URI belongs to an agent. */
+/** Name and page in the URI of an agent. Null for any other URI. */
 function agentIn(uri: string): { name: string; page: AgentPage } | null {
   const [, name, page] = /^squad:\/\/agents\/([^/]{1,300})\/(status|history)$/.exec(uri) ?? [];
   const decoded = name === undefined ? null : percentDecoded(name);

@@ -5,8 +5,8 @@ import type { Call, Face, Peer, ToolDef } from '../wire/face/face.ts';
 type View = () => GatewayView | null;
 
 /**
- * A face with Squad's own tools and those of other servers that its run may use. Fetches the view each time, because the
- * configuration may change while the run is running.
+ * A face with Squad's own tools and those of other servers that the run may use. The view is read at each call,
+ * because the configuration may change during the run.
  */
 export function withServers(face: Face, view: View): Face {
   const notice = view()?.notice();
@@ -85,7 +85,9 @@ function withNotice(tools: ToolDef[], notice: string | null): ToolDef[] {
 
 const lists = new WeakMap<readonly Definition[], ToolDef[]>();
 
-/** Returns the same list object while both parts are the same, so that a long list is not serialised again. */
+/**
+ * Joins both lists. Returns the same object while both are unchanged, so that a long list is not serialised again.
+ */
 function joined(mine: ToolDef[], theirs: Definition[]): ToolDef[] {
   const last = lists.get(theirs);
   if (last && last.length === mine.length + theirs.length && mine.every((tool, i) => tool === last[i]))
@@ -104,7 +106,7 @@ async function together<T>(
   return [...(mine ?? []), ...((theirs ?? []) as unknown as T[])];
 }
 
-/** A client's answers to a server's question, forwarded unchanged in the second round. */
+/** The client's answers to questions of a server. They are passed on unchanged in the second round. */
 function answersIn({ raw }: Call): Record<string, unknown> {
   const { inputResponses } = raw.mcpReq;
   const requestState = raw.mcpReq.requestState();

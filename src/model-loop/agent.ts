@@ -21,8 +21,8 @@ import { UsageTotal } from './usage-total.ts';
 const FINAL_ANSWER = 'final_answer';
 
 /**
- * Tool for the final answer if the answer must match a schema. A call of it ends the conversation, unless the model
- * called other tools with it. Only then `call` runs, and refuses.
+ * Tool for the final answer when it must match a schema. Calling it alone ends the conversation. If the model calls
+ * it with other tools, `call` runs and refuses.
  */
 const finalAnswerTool = (outputSchema: Record<string, unknown>): Tool => ({
   name: FINAL_ANSWER,
@@ -35,8 +35,8 @@ const finalAnswerTool = (outputSchema: Record<string, unknown>): Tool => ({
 const NOT_ALONE = `Refused: ${FINAL_ANSWER} must be the only call of its turn. Read the results of the other calls, then call it again, alone.`;
 
 /**
- * The call that ends the conversation, or null. Together with another call it ends nothing: the model wrote the answer before it
- * knew the other call's result, and of two answers it is unclear which one counts.
+ * The call that ends the conversation. Null if the model made other calls with it: it had not seen their results, and
+ * of two answers none is clearly the final one.
  */
 function onlyFinalCall(calls: readonly ModelCall[]): ModelCall | null {
   const [first, ...others] = calls;
@@ -257,7 +257,7 @@ async function answerTo(request: AgentRequest, run: AgentRun, quote: Quote): Pro
     openModel(spec, address, env, context),
     readInputs(inputs, cwd, kept),
     openToolbox({ endpoint, codeMode }, env, signal),
-    // Chat completions accept only text as a tool result.
+    // `openai` is excluded, because chat completions accept only text as the result of a tool.
     Conversation.open(request, kept, spec.type !== 'openai', emit),
   ]);
   await using toolbox = opened;

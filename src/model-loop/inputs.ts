@@ -14,7 +14,7 @@ type InputKind = 'text' | `image/${string}` | 'application/pdf';
 function kindOf(beginning: Buffer): InputKind | null {
   const magic = MAGIC.find(({ fits }) => fits(beginning));
   if (magic) return magic.kind;
-  // The beginning may end within a character, hence `stream`.
+  // `stream` is set because the beginning may end within a character.
   return textOf(beginning, { stream: true }) === null ? null : 'text';
 }
 

@@ -59,7 +59,7 @@ function thinkingOptions(
 
 export interface Address {
   url: string;
-  /** Query string without the `?`; may be empty. */
+  /** Query string without the `?`. Empty if there is none. */
   query: string;
   /** True if the address is the provider's own server, not a proxy or a compatible server. */
   isDefaultHost: boolean;

@@ -52,7 +52,7 @@ export interface ModelCall {
   id: string;
   name: string;
   input: unknown;
-  /** Why the call cannot be run. Null if it can. */
+  /** Why the call cannot be run. Null if it can be run. */
   problem: string | null;
 }
 

@@ -3,7 +3,7 @@ import type { Redactor } from '../redaction/redactor.ts';
 import { type AgentLine, MAX_AGENT_LINE_LENGTH } from '../schema/agent-protocol.ts';
 import type { TracePart } from '../schema/conversation.ts';
 
-/** Marks the place where text was cut. */
+/** Text that is inserted where text was cut. */
 const cutMark = (kept: number, all: number): string => `[${kept} of ${all} bytes kept]`;
 
 /** Bytes reserved for the JSON around the parts of a message. */
@@ -29,7 +29,8 @@ function shortened(body: LineBody): LineBody {
   );
   const short: LineBody = { type: 'message', message: { ...message, content } };
   if (!isTooLong(JSON.stringify({ at: 0, ...short }))) return short;
-  // The line is still too long: only names and ids can be this long, and cutting them would make them meaningless.
+  // The line is too long even without its texts, so it contains only names and ids of extreme length. They are
+  // dropped, because half a name has no meaning.
   const bytes = sizes.reduce((sum, size) => sum + size, 0);
   const text = cutMark(0, bytes);
   return { type: 'message', message: { ...message, content: [{ type: 'text', text }] } };
@@ -38,7 +39,10 @@ function shortened(body: LineBody): LineBody {
 const tooLong = (bytes: number): string =>
   `The answer is too long: it takes ${formatBytes(bytes)} as JSON, and the limit is ${formatBytes(MAX_AGENT_LINE_LENGTH)}. Ask for less at once, or let the model write the result to a file with a tool and answer with the file's name.`;
 
-/** The size limit per part at which all parts fit into `room`. Space that short parts leave goes to the longer ones. */
+/**
+ * Size limit for each part, so that all parts fit into `room`. Space that short parts do not need goes to the longer
+ * ones.
+ */
 function shareOf(sizes: readonly number[], room: number): number {
   let left = room;
   const rising = [...sizes].sort((a, b) => a - b);
@@ -114,7 +118,7 @@ export type LineBody = WithoutTime<AgentLine>;
 export type Emit = (body: LineBody) => void;
 
 export interface OutputWriter {
-  /** Returns the body as written: without secrets, and short enough. */
+  /** Writes a line. Returns its body as written: without secrets and shortened. */
   emit(body: LineBody): LineBody;
   /** Redacts these secrets in all lines from now on. */
   hideSecrets(secrets: Redactor): void;

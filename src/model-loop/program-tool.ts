@@ -20,7 +20,7 @@ export class CallTotals {
   chars = 0;
 }
 
-/** Reports the calls of one program like any other call, and records them under the program's own call. */
+/** Reports the calls of one program like other calls, and records each below the program's own call. */
 export class ProgramCalls {
   readonly #reporter: CallReporter;
   readonly #total: CallTotals;

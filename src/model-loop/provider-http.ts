@@ -139,10 +139,13 @@ function agentFor(isSecure: boolean): PlainAgent {
     : new PlainAgent({ keepAlive: false, ...proxy });
 }
 
-/** Placeholder key: the SDK's providers insist on one. Random, so that no real header is mistaken for it and removed. */
+/**
+ * Placeholder for a missing key, because the SDK's providers need one. Random, so that no real header is mistaken for
+ * the placeholder and removed.
+ */
 export const NO_KEY = `no-key-${randomUUID()}`;
 
-/** The part of a response that has arrived so far. */
+/** Status of a response, and the part of its body that has arrived so far. */
 export interface ResponseStatus {
   status: number;
   bytes: number;

@@ -79,7 +79,7 @@ export async function readRest(answer: IncomingMessage, beginning: ResponseStart
   return beginning.text;
 }
 
-/** Complete JSON is enough; the body need not have ended. */
+/** Whether enough of the body was read. A complete JSON text is enough, even if the body has not ended. */
 function isDone({ isFull, text }: ResponseStart): boolean {
   const last = text.trimEnd().at(-1);
   return isFull || ((last === '}' || last === ']') && tryParseJson(text) !== undefined);

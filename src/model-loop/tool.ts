@@ -26,7 +26,7 @@ export interface CallReporter {
   trace(parts: TracePart[]): void;
 }
 
-/** `call` returns failures as answers. It throws only when aborted. */
+/** A tool whose failures are answers too: `call` throws only when it is aborted. */
 export interface Tool extends OfferedTool {
   call(args: Record<string, unknown>, signal: AbortSignal, reporter: CallReporter): Promise<ToolAnswer>;
 }

@@ -100,7 +100,10 @@ const Message = z.object({
 /** How long to wait for an unreachable hub. */
 const HUB_TIMEOUT_MS = 60_000;
 
-/** A request that no hub received is sent to the next one. A question can be asked again, because the hub knows it. */
+/**
+ * Sends a request. If no hub received it, it is sent to the next hub. A question is sent again in any case, because
+ * the hub recognises it.
+ */
 async function ask(
   { url, token, onLost }: Endpoint,
   method: string,

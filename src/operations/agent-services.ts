@@ -74,7 +74,7 @@ export async function servicesForAgent(
       // The calling run is left out, because otherwise `cancel_run {all}` would stop the caller.
       liveRuns: () => runner.liveRuns().filter(run => run.id !== subject.id && visibility.sees(run)),
       remainingBudget: id => runner.remainingBudget(id),
-      // While the run waits, its slot is free for the runs it waits for.
+      // The calling run waits, so its slot is free meanwhile.
       untilEnded: (id, signal) => runner.whileWaiting(subject.id, () => runner.untilEnded(id, signal), id),
       untilAnswered: (id, signal) =>
         runner.whileWaiting(subject.id, () => runner.untilAnswered(id, signal), id),
@@ -95,7 +95,7 @@ export async function servicesForAgent(
   };
 }
 
-/** Stub without conversations for agents, because only the user may read conversations. */
+/** Empty conversations for agents, because only the user may read conversations. */
 const NO_CONVERSATIONS: Services['conversations'] = {
   messages: async () => [],
   message: async () => null,

@@ -130,7 +130,10 @@ export class RunVisibility {
     this.permits = permits;
   }
 
-  /** Decides from memory, which is enough for a run that was checked before, and for one whose ancestors are live. */
+  /**
+   * Decides without reading the store. That is possible for a run that was checked before, and for a run whose
+   * ancestors are all live.
+   */
   sees(run: Run): boolean {
     const line: RunId[] = [run.id];
     let above = run.parentId;

@@ -37,7 +37,7 @@ export async function dispatch(
   }
 }
 
-/** The call with the services that its caller may use. */
+/** Asks policy, and returns the call with the services that its caller may use. */
 async function permit(operation: Operation, call: Call<UserServices>): Promise<Call> {
   const subject = subjectOf(call);
   if (!allowed(subject, operation)) throw notAllowed(subject, operation);

@@ -158,7 +158,8 @@ export interface HubControl {
    */
   openWebUi(ip: boolean): Promise<{ origin: string; key: string } | null>;
   /**
-   * Waits for a person without delaying a stop or a newer hub: when the signal aborts, the wait must return at once.
+   * Runs a wait for a person, which must not delay a stop of the hub or a newer hub. When the signal aborts, `wait`
+   * must return at once.
    */
   whileAsking<T>(wait: (stopping: AbortSignal) => Promise<T>): Promise<T>;
   /** Ends the hub after the reply is sent; agents keep running. */
@@ -205,19 +206,17 @@ export interface Call<S extends Services = Services> {
   /** Name of the tool that was called. Absent if the operation was not called as a tool. */
   tool?: string;
   signal: AbortSignal;
-  /**
-   * How long an operation may wait before it must reply with the current state. 0 means at once, null without a limit.
-   */
+  /** Time after which the operation must reply with the current state. 0 means at once, null means no limit. */
   waitMs: number | null;
   /** How long the client allows one call to take. Null or absent without a limit. */
   ceilingMs?: number | null;
   /** Sends a heartbeat to the waiting caller. */
   progress(message: string): Promise<void>;
-  /** Called when runs were started for this call. */
+  /** Called with the runs that this call has started. */
   onStarted?(runs: Run[], warnings: readonly string[]): void;
-  /** Puts an open question to the person at the client while the call waits. */
+  /** Shows an open question to the person at the client while the call waits. */
   askPerson?(item: InboxItem, signal: AbortSignal): Promise<FormReply>;
-  /** Called with the questions that ended the wait. */
+  /** Called with the questions that made the wait end. */
   onAsked?(items: readonly InboxItem[]): void;
   /** Called when every run in the result has failed, so that the call counts as failed too. */
   onFailed?(): void;
@@ -226,7 +225,7 @@ export interface Call<S extends Services = Services> {
    * a result.
    */
   isByModel?: true;
-  /** The next fields are for operations that stream their output. */
+  /** The following fields are only for operations that stream their output. */
   /** Sends one item. Returns a promise if the client reads too slowly: whoever has much to send must wait for it. */
   emit(item: unknown): void | Promise<void>;
 }
@@ -259,9 +258,12 @@ export interface Tool {
   title: string;
   description: string;
   readOnly: boolean;
-  /** Only agents have this tool, depending on the type of their role. Its errors have no outer object. */
+  /**
+   * True if only agents have this tool. Policy decides by the type of their role. Errors of the tool have no outer
+   * object.
+   */
   forAgents?: true;
-  /** The caller is a program that reads the result as one text and fails on anything else. */
+  /** True if the caller is a program that reads the result as one text and fails on anything else. */
   textOnly?: true;
   /** Toolset that lists the operation (default: `core`). */
   toolset?: Toolset;
@@ -274,8 +276,8 @@ export interface Tool {
   /** A shorter input schema for the tool list, because its size costs every client context. */
   listedInput?: z.ZodType;
   /**
-   * The MCP task that a client with support for tasks gets from a tool that waits. `isOpen` is true if there is
-   * something to wait for.
+   * Describes the MCP task that a waiting tool returns to a client with support for tasks. `isOpen` is true if there
+   * is something to wait for.
    */
   task?(result: unknown, input: unknown): { id: string; isOpen: boolean };
 }

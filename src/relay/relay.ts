@@ -17,7 +17,7 @@ import { type RelayError, Traffic } from './traffic.ts';
 
 /** How a connection to a hub ended. */
 export interface HubEnd {
-  /** True if the hub accepted the handshake. Before that it reads nothing else from a client. */
+  /** True if the hub accepted the handshake. Before that, a hub reads nothing else from a client. */
   isAccepted: boolean;
   version: string | null;
   /** True if the hub sent something after it accepted the handshake. */
@@ -34,8 +34,8 @@ interface Opening {
   handshakeMs: number;
   onWarning(text: string): void;
   /**
-   * Called when the hub accepts the handshake. `started` lists runs that lost calls may have started, if the relay
-   * asked for them.
+   * Called when the hub accepts the handshake. `started` lists the runs that lost calls may have started, if the
+   * relay asked for them.
    */
   onAccepted(started: string[] | undefined): void;
 }
@@ -154,7 +154,7 @@ export async function relay(options: RelayOptions): Promise<RelayError | null> {
    */
   let waiting: Buffer[] = [];
   let hub: Socket | null = null;
-  /** The hub that got the first pieces of a long line. No other hub can use the remaining pieces. */
+  /** The hub that received the first pieces of a long line. No other hub can use the remaining pieces. */
   let pieceTaker: { hub: Socket | null } | null = null;
   let error: RelayError | null = null;
   let last: HubEnd | null = null;
@@ -266,7 +266,10 @@ export async function relay(options: RelayOptions): Promise<RelayError | null> {
     client.goesTo(next);
   }
 
-  /** A hub that did not accept, or ended idle, has lost nothing: the replay contains every request. */
+  /**
+   * Decides what follows the end of a connection. Nothing was lost if the hub did not accept the client or was idle:
+   * the replay contains every request.
+   */
   async function settle({ isAccepted, hasAnswered, refusal, bye }: HubEnd): Promise<void> {
     failedConnects = hasAnswered || bye ? 0 : failedConnects + 1;
     if (refusal) refuse(refusal);
@@ -274,8 +277,8 @@ export async function relay(options: RelayOptions): Promise<RelayError | null> {
       refuse(((await launched?.exitError()) as (Error & RelayError) | null | undefined) ?? CLOSED);
     else if (isAccepted && !bye?.idle) {
       traffic.hubLost();
-      // The next hub knows which runs the lost calls started. A hub that was stopped on purpose is not replaced only
-      // for that.
+      // Otherwise the next hub names the runs that the lost calls started. A hub that was stopped on purpose is not
+      // replaced only for that.
       if (options.afterLoss !== undefined || bye?.bye === 'stop') answerLost();
     }
   }

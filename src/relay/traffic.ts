@@ -52,10 +52,10 @@ export class Traffic {
    * started.
    */
   private readonly lost = new Map<Id, Request>();
-  /** Ids whose next answer belongs to a replayed line, so the client must not get it. */
+  /** Ids of replayed requests that were already answered. The client must not get their second answer. */
   private readonly answered = new Set<Id>();
   private readonly afterLoss: string;
-  /** True once a tool was called. Runs that it started may outlive its answer or cancellation. */
+  /** True once a tool was called. Runs that a call started may outlive its answer or cancellation. */
   hasCalled = false;
 
   /** `afterLoss` is a suggestion for a call whose hub was lost. */
@@ -72,7 +72,10 @@ export class Traffic {
     return count;
   }
 
-  /** False for a malformed line: it is not part of the replay, so a new hub has to answer it. */
+  /**
+   * Handles a line of the client. Returns false for a malformed line, which is not replayed, so a new hub has to
+   * answer it.
+   */
   fromClient(line: Buffer): boolean {
     const message = parse(line);
     if (!message) return line.toString().trim() === '';
@@ -105,7 +108,8 @@ export class Traffic {
     this.answered.clear();
     for (const line of this.session) {
       const id = parse(line)?.id;
-      // An `initialize` that is still in flight gets its first answer from the new hub.
+      // The client must not get a second answer. An `initialize` without an answer gets its first one from the new
+      // hub.
       if (isId(id) && !this.inFlight.has(id)) this.answered.add(id);
     }
     for (const { line } of this.inFlight.values()) lines.add(line);

@@ -68,7 +68,7 @@ export class BoxCode {
     }
     for (const [key, value] of Object.entries(author))
       await this.git(folder, ['config', `user.${key}`, value]);
-    // The hub may repeat the request. The file of the bundle is gone after the first time.
+    // The hub may repeat the request, and then the bundle's file is already gone.
     if (bundle !== null && !(await this.isThere(folder, work))) {
       const file = join(this.base, 'transfer', basename(bundle));
       await this.git(folder, ['fetch', '-q', '--no-tags', '--no-write-fetch-head', file, `+${ref}:${ref}`]);
@@ -99,8 +99,8 @@ export class BoxCode {
   }
 
   /**
-   * Keeps commits and changes that the hub does not have under a ref. Fetching them failed, or the hub did not wait for
-   * them.
+   * Stores commits and changes that the hub does not have under a ref: the hub could not fetch them, or did not wait
+   * for them.
    */
   private async keepUnknown(path: string, worktree: string, have: readonly string[]): Promise<string | null> {
     const tip = await this.git(path, ['rev-parse', 'HEAD^{commit}']);
@@ -137,7 +137,8 @@ export class BoxCode {
       return { tip, work, bundle: null, size: 0 };
     const bundle = `transfer/${worktree}.bundle`;
     const file = join(this.base, bundle);
-    // Left by a git process that was killed. The hub asks for one bundle of a work tree at a time.
+    // A leftover lock comes from a git process that was killed, because the hub requests one bundle of a work tree at
+    // a time.
     rmSync(`${file}.lock`, { force: true });
     await this.git(path, ['bundle', 'create', '-q', file, ref, ...known]);
     return { tip, work, bundle, size: statSync(file).size };
@@ -146,11 +147,12 @@ export class BoxCode {
   /** Commits all files of the work tree, including uncommitted ones, without touching the agent's index. */
   private async snapshot(path: string, worktree: string, tip: string): Promise<string> {
     const index = join(this.base, 'transfer', `${worktree}.index`);
-    rmSync(`${index}.lock`, { force: true }); // left by a git process that was killed
+    rmSync(`${index}.lock`, { force: true }); // a leftover of a git process that was killed
     const own = await this.git(path, ['rev-parse', '--path-format=absolute', '--git-path', 'index']);
     if (existsSync(own)) {
       copyFileSync(own, index);
-      // A copy with a later time would hide edits of the same size within the second of the check-out from git.
+      // The copy keeps the times of the index. With a later time, git would overlook edits of the same size within
+      // the second of the check-out.
       const { atime, mtime } = statSync(own);
       utimesSync(index, atime, mtime);
     } else rmSync(index, { force: true });
@@ -229,7 +231,7 @@ function lockIn(stderr: string, cwd: string): string | null {
   return lock && resolve(cwd, lock);
 }
 
-/** Identifies the file at a path. */
+/** Text that identifies the file at a path. */
 function fileAt(path: string): string {
   const { ino, mtimeMs } = statSync(path, { throwIfNoEntry: false }) ?? {};
   return `${ino} ${mtimeMs}`;

@@ -32,9 +32,9 @@ interface Call {
   head: FrameHead;
   body: Buffer;
   response: ServerResponse;
-  /** Number of parts of the answer that were sent to the agent. */
+  /** Number of parts of the answer that the agent has got. */
   parts: number;
-  /** Hub process that got the call first, or may have got it. Null if the call was not sent yet. */
+  /** Hub process that may have got the call first. Null if the call was not sent yet. */
   sentTo: string | null;
 }
 
@@ -42,7 +42,7 @@ export async function runDoor(base: string): Promise<void> {
   const secret = randomBytes(24).toString('hex');
   const calls = new Map<string, Call>();
   let runner: Duplex | null = null;
-  /** Hub process at the other end of the connection. Null until the hub process has sent its id. */
+  /** Id of the hub process at the other end of the connection. Null until that process has sent it. */
   let desk: string | null = null;
   let last = 0;
   const own = randomBytes(4).toString('hex');
@@ -141,7 +141,7 @@ function readDoor(base: string): Door | null {
   }
 }
 
-/** Whether an agent of this hub may still be running here. */
+/** Whether an agent of this hub may still run on this machine. */
 function hasTurns(base: string): boolean {
   try {
     return readdirSync(join(base, 'runs'), { recursive: true, withFileTypes: true }).some(entry => {
@@ -164,14 +164,14 @@ export class DoorLink {
   private readonly toHub: (head: FrameHead, body: Buffer) => void;
   private socket: Duplex | null = null;
   private opening: Promise<number> | null = null;
-  /** Message with which the hub identified its process. */
+  /** The message with which the hub process has identified itself. */
   private desk: FrameHead | null = null;
 
   constructor(base: string, toHub: (head: FrameHead, body: Buffer) => void) {
     this.base = base;
     this.toHub = toHub;
     // Agents of an earlier connection may be waiting for answers.
-    if (readDoor(base)) void this.connect().catch(() => {}); // the door has ended with its last agent
+    if (readDoor(base)) void this.connect().catch(() => {}); // an error means that the door has ended with its last agent
   }
 
   /** Starts the door if necessary, and returns its port. */

@@ -6,8 +6,8 @@ import type { ProcessStats } from '../process/turns/process-stats.ts';
 export const PROTOCOL = 1;
 
 /**
- * Allowed names and number of the files that the hub fetches from a turn's folder. An agent can write any file to that
- * folder.
+ * Names and number of files that the hub fetches from a turn's folder are limited, because an agent can write any
+ * file there.
  */
 export const FILE_NAME = /^\w[\w.-]{0,200}$/;
 export const MAX_FILES = 100;
@@ -61,8 +61,8 @@ export interface RemoteStart extends TurnId {
 /** Requests of the hub. A request is sent again when its answer was lost, so every operation must be idempotent. */
 export interface Ops {
   /**
-   * `leases` lists until when turns may run, in seconds of the box's boot clock, counted from an earlier answer. A
-   * request that arrives late therefore extends nothing, and the hub can rely on the end of each lease.
+   * `leases` lists turns that may run until a time of the box's boot clock, which the hub calculates from an earlier
+   * answer. A late request therefore extends no lease beyond the end that the hub knows.
    */
   ping: { ask: { leases?: (TurnId & { until: number })[] }; answer: { now: number; boot: number } };
   /** `clis` lists program names, each with the command that prints its version. */
@@ -92,7 +92,7 @@ export interface Ops {
   put: { ask: { name: string; at: number }; answer: object };
   /** Opens the port at which agents reach Squad. */
   door: { ask: object; answer: { port: number } };
-  /** Commits of a hub's repository that exist on the box. */
+  /** Returns the commits of a repository that exist on the box. */
   haves: { ask: { repo: string }; answer: { commits: string[] } };
   checkout: {
     ask: {
@@ -109,7 +109,9 @@ export interface Ops {
       author: { name: string; email: string };
       setup: { argv: string[]; timeoutMs: number } | null;
     };
-    /** `kept` is a ref on the box with replaced work that the hub never got. Null if no such work was replaced. */
+    /**
+     * `kept` is a ref on the box with work that was replaced and that the hub does not have. Null if there is none.
+     */
     answer: { kept: string | null };
   };
   collect: {
@@ -147,6 +149,6 @@ export interface TurnEndState {
   spawnError: string | null;
   leftovers: { pid: number; command: string }[];
   endedAt: number;
-  /** True if the lease of the turn had expired. */
+  /** True if the turn ended because its lease had expired. */
   lapsed: boolean;
 }

@@ -95,7 +95,7 @@ export function serveRunner({ home, hub, input, output, env, exit }: RunnerOptio
   async function answer(head: FrameHead, body: Buffer): Promise<void> {
     const { id, op, ...ask } = head as { id: number; op: OpName };
     try {
-      // If the hub has opened a newer link, it has sent this request again there.
+      // After a newer link was opened, the hub has sent this request again there.
       if (!isNewest()) return exit();
       const handler = handlers[op] as (ask: unknown, body: Buffer) => Promise<object>;
       const given = (await handler(ask, body)) as { answer?: object; body?: Buffer };
@@ -140,7 +140,7 @@ export function serveRunner({ home, hub, input, output, env, exit }: RunnerOptio
   const door = new DoorLink(base, (head, body) => void output.write(frame(head, body)));
 }
 
-/** Records that this is the hub's newest link. The returned function tells whether it still is. */
+/** Records that this is the hub's newest link. Returns a function that tells whether it still is. */
 function takeOver(base: string): () => boolean {
   const file = join(base, 'link');
   const own = randomBytes(8).toString('hex');

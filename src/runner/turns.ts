@@ -49,7 +49,7 @@ export class BoxTurns {
   async start({ turn }: Ask<'start'>): Promise<TurnState> {
     for (;;) {
       const { state } = await this.hold(turn, () => this.begin(turn));
-      // Another request has found the turn in the meantime.
+      // The turn was found by another request in the meantime.
       if (state.state !== 'never_started') return state;
     }
   }
@@ -64,7 +64,7 @@ export class BoxTurns {
     const until = performance.now() + waitMs;
     const held = await this.hold(turn, () => this.look(turn, ask.keepLeftovers));
     for (;;) {
-      // The state is read before the output. If the turn has ended by then, the output below is complete.
+      // The state is read before the output: if the turn has ended by then, the output below is complete.
       const { state } = held;
       for (const stream of STREAMS) {
         const body = readAt(join(folder, stream), from[stream], max);
@@ -118,7 +118,8 @@ export class BoxTurns {
   wrote({ turn }: Ask<'wrote'>): { names: string[] } {
     const known = new Set<string>([...STREAMS, 'pid', 'exit', 'gone', 'lease', 'lapsed']);
     const folder = turnFolder(this.runsDir, turn);
-    // A turn that never started, or whose folder was removed by hand, must not be asked for again and again.
+    // A turn that never started, or whose folder was removed by hand, counts as gone, so that the hub does not ask
+    // for it again and again.
     const entries = existsSync(folder) ? readdirSync(folder, { withFileTypes: true }) : [];
     const names = entries.flatMap(entry => (entry.isFile() && !known.has(entry.name) ? entry.name : []));
     return { names: names.filter(name => FILE_NAME.test(name)).slice(0, MAX_FILES) };

@@ -17,7 +17,10 @@ export const AuditRecord = z.object({
   /** The server's own name of the requested thing. If that is unknown, the name in the request. */
   name: z.string(),
   decision: z.enum(['allowed', 'denied']),
-  /** Reason for the denial, or how the call ended: `asked` (not yet), `ok`, `tool_error`, `unavailable`, `timeout`, `cancelled`, `unknown`, `argument_rule`… */
+  /**
+   * Reason for the denial, or result of the call: `asked` (no result yet), `ok`, `tool_error`, `unavailable`,
+   * `timeout`, `cancelled`, `unknown`, `argument_rule`…
+   */
   outcome: z.string(),
   /** Arguments by name and type: `{"path":"string","lines":"number"}`. */
   argumentShape: z.string().optional(),

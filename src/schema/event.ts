@@ -66,7 +66,7 @@ export const EventBody = z.discriminatedUnion('type', [
     /** Name of the client, or id of the run, that requested the stop. */
     by: z.string().optional(),
   }),
-  /** Somebody sent the agent a message, for its running turn or for its next turn. */
+  /** A client or an agent sent the agent of the run a message, for its running or its next turn. */
   z.object({
     type: z.literal('run.told'),
     id: z.string(),
@@ -77,7 +77,7 @@ export const EventBody = z.discriminatedUnion('type', [
     from: RunId.optional(),
     delivery: z.enum(['in_turn', 'queued']),
   }),
-  /** The agent of the run sent a message. `to` is null for the client that started the run. */
+  /** The agent of the run sent a message. `to` is null if it goes to the client that started the run. */
   z.object({
     type: z.literal('run.sent'),
     id: z.string(),
@@ -85,14 +85,14 @@ export const EventBody = z.discriminatedUnion('type', [
     text: z.string(),
     delivery: MessageDelivery,
   }),
-  /** A queued message that the agent of the run sent was put into a prompt, or cannot be delivered any more. */
+  /** Receipt for a queued message of the run's agent: it was put into a prompt, or cannot be delivered any more. */
   z.object({
     type: z.literal('run.receipt'),
     id: z.string(),
     to: RunId,
     delivery: MessageDelivery,
   }),
-  /** Messages of agents, or child runs that have ended, began another turn of the run. */
+  /** Another turn of the run began, because of messages of agents or because child runs have ended. */
   z.object({
     type: z.literal('run.woken'),
     turn: z.number(),
@@ -103,7 +103,10 @@ export const EventBody = z.discriminatedUnion('type', [
   z.object({ type: z.literal('inbox.asked'), item: InboxItem }),
   /** An item was answered, declined, expired or withdrawn. */
   z.object({ type: z.literal('inbox.settled'), item: InboxItem }),
-  /** A turn has ended, but not its run. `status` is that of the run now. Absent if it waits for a review. */
+  /**
+   * A turn has ended, but not its run. `status` is the new status of the run; absent if the run already waits for a
+   * review.
+   */
   z.object({
     type: z.literal('run.turn_ended'),
     turn: z.number(),

@@ -57,7 +57,7 @@ export const InboxItem = z.object({
   choices: z.array(z.string()),
   /** Form fields of a server. Empty for a plain answer. */
   fields: z.array(InboxField),
-  /** The one that has to answer: the user, or the run that started the asking run. */
+  /** Owner of the item, who has to answer: the user, or the run that started the asking run. */
   owner: z.union([z.literal('user'), RunId]),
   /** The answer at the deadline. Null if the item expires without an answer. */
   default: z.string().nullable(),
@@ -71,8 +71,8 @@ export const InboxItem = z.object({
   /** Time at which the answer was delivered. Null if not delivered yet. */
   heardAt: z.number().nullable(),
   /**
-   * Identifies the use of a tool that needs permission. Another use is another question, even if it looks the same. What
-   * follows the last dot is the same for all uses with the same arguments.
+   * Identifies one use of a tool that needs permission. Each use is a separate question. The part after the last dot
+   * is the same for all uses with the same arguments.
    */
   useKey: z.string().optional(),
   withdrawnBecause: WithdrawnBecause.optional(),

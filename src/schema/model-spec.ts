@@ -44,7 +44,7 @@ export const ModelSpec = z.object({
 });
 export type ModelSpec = z.infer<typeof ModelSpec>;
 
-/** Limits of a program that a model wrote. */
+/** Limits of a program that a model writes. */
 export const CodeModeLimits = z.object({
   timeoutMs: z.number().int().positive(),
   memoryMb: z.number().int().positive(),

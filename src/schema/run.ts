@@ -79,11 +79,11 @@ export type Approvals = z.infer<typeof Approvals>;
 export const MessageTarget = z.enum(['sibling', 'child', 'lead', 'client']);
 export type MessageTarget = z.infer<typeof MessageTarget>;
 
-/** What became of a message of an agent. `client`: it is in the run's result. */
+/** State of a message from an agent. `client` means that it is in the run's result, for the client. */
 export const MessageDelivery = z.enum(['in_turn', 'queued', 'next_turn', 'client', 'undelivered']);
 export type MessageDelivery = z.infer<typeof MessageDelivery>;
 
-/** What gives a run another turn when its turn has ended. */
+/** Events that give a run another turn after its turn has ended. */
 export const Wake = z.enum(['on_child_end']);
 export type Wake = z.infer<typeof Wake>;
 
@@ -171,7 +171,7 @@ export const Run = z.object({
   roleId: z.string().nullable(),
   /** The role's part in a review loop. Null if it has none. */
   type: AgentType.nullable(),
-  /** The run that this one reviews, which has the same lineage. Null if it is no reviewer. */
+  /** The run that this run reviews; both have the same lineage. Null if this run is no reviewer. */
   reviewOf: RunId.nullable(),
   task: z.string(),
   /** Title that lists show instead of the beginning of the task. */

@@ -3,7 +3,7 @@ import type { RunCard } from './run-card.ts';
 
 export type { ShownStatus };
 
-/** Error of a completed run that reached its review limit. */
+/** Code of the error of a completed run that reached its review limit. */
 export const REVIEW_LIMIT = 'REVIEW_LIMIT_EXCEEDED';
 
 interface Ended {

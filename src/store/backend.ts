@@ -15,8 +15,8 @@ export interface Backend {
   /** Runs `work` in a transaction. Transactions run one at a time. */
   write<T>(work: (trx: Transaction<Tables>) => Promise<T>): Promise<T>;
   /**
-   * Appends events inside the open transaction. Call this as late in the transaction as possible, because other hubs
-   * cannot append until the transaction is committed. The returned event numbers are valid only after the commit.
+   * Appends events inside the open transaction and returns their numbers, which are valid only after the commit. Call
+   * this late in the transaction, because other sessions cannot append until the commit.
    */
   append(trx: Transaction<Tables>, events: NewEventRow[]): Promise<number[]>;
   /** Number of the last event ever appended, even if it was pruned. */

@@ -195,7 +195,7 @@ function inPart(eb: Runs, part: EndedFilter['part'], at: number): Expression<Sql
   }
 }
 
-/** A later run of the same task. Runs that were created while this one was running do not count. */
+/** Selects a later run of the same task. Runs that were created while this one was running do not count. */
 function laterOfTask(eb: Runs, until?: number): Expression<SqlBool> {
   let later = eb
     .selectFrom('runs as later')

@@ -58,7 +58,7 @@ export async function putMessages(trx: Trx, rows: MessageRow[], ofRuns: Conversa
       .execute();
 }
 
-/** Conversations that are stored here, one row for each run. */
+/** Returns a row for each run whose messages are stored here. */
 export function conversationsOf(messages: readonly PlacedMessage[]): ConversationRow[] {
   const first = new Map<RunId, PlacedMessage>();
   for (const message of messages) if (!first.has(message.runId)) first.set(message.runId, message);

@@ -157,7 +157,7 @@ async function openUndamaged(
   }
 }
 
-/** The database ends before the mark, or has another event with the mark's number. */
+/** The database ends before the mark, or has a different event at the number of the mark. */
 async function isBehind({ db, lastSequence }: Backend, expected: Mark | null): Promise<boolean> {
   if (!expected) return false;
   if ((await lastSequence()) < expected.seq) return true;

@@ -58,7 +58,8 @@ export function restoreRuns(
       if (status !== undefined && isEnd(status) && changedAt < since) continue;
       const record = await source.record(runId);
       if (record) {
-        // A run and its events are lost together, except if single pages were damaged.
+        // If the whole run is missing, its events are missing too. Otherwise single pages may be damaged, and events
+        // are compared one by one.
         const isWholeMissing = status === undefined && kept === null;
         const missing = isWholeMissing ? record.events : await missingEvents(trx, runId, record);
         const isOlder = status !== undefined && isEnd(status) && !isEnd(record.run.status);
@@ -119,7 +120,7 @@ async function fillIn(trx: Trx, { turns, chats, reviews }: RunRecord): Promise<b
 
 const ignore = <T extends { doNothing(): R }, R>(conflict: T): R => conflict.doNothing();
 
-/** A run that has released a chat must not take it from the run that has it now. */
+/** A run that no longer has the chat must not take it from the run that has it now. */
 async function mayTake(trx: Trx, { id, runId }: RunRecord['chats'][number], ofRun: RunId): Promise<boolean> {
   const chat = await trx.selectFrom('chats').select('run_id').where('id', '=', id).executeTakeFirst();
   return !chat || runId !== null || chat.run_id === null || chat.run_id === ofRun;

@@ -341,7 +341,7 @@ export function createTelemetry({ version, sends, ...ports }: TelemetryPorts) {
   };
 }
 
-/** The scope is left out, because it is the same for all metrics. */
+/** Serialises metrics without their scope, which is the same for all of them. */
 const PROMETHEUS = new PrometheusSerializer('', false, undefined, false, true);
 
 const WANTED = new Set(['tool.called', 'run.ended', 'run.turn_ended']);
@@ -373,7 +373,7 @@ export function parseTraceparent(value: string | null): Parent | null {
 }
 
 /**
- * Supplies the ids of a run for its span, and random ids for other spans. Spans are created one at a time, so one field
+ * Gives a run's span the ids of that run, and other spans random ids. Spans are created one at a time, so one field
  * for the next ids is enough.
  */
 class GivenIds implements IdGenerator {

@@ -147,7 +147,7 @@ export class LoginHandler {
       this.reported.add(errand);
       throw new HttpProblem(403, 'NOT_ALLOWED', 'This key is for another user of this machine');
     }
-    // The key may have been used during the await above.
+    // Another request may have used the key during the `await` above.
     if (!this.tickets.redeem(key, 'open')) throw KEY_WRONG;
     return this.ports.sessions.open(host);
   }

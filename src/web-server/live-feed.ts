@@ -34,8 +34,8 @@ export class LiveFeed {
   }
 
   /**
-   * Sends `hello` and every change since event `after` (null: the client knows nothing yet). Resolves when the client
-   * gets all further changes.
+   * Sends `hello` and every change after event `after`, where null means that the client has no data yet. Resolves
+   * when the client gets all further changes.
    */
   join(client: LiveClient, after: number | null): Promise<void> {
     return this.inTurn(async () => {
@@ -106,8 +106,8 @@ export class LiveFeed {
     const newest = events.at(-1)?.seq;
     if (newest === undefined) return;
     const changes = isOverflowing ? null : await this.changes(events, newest);
-    // No `await` may follow before the last message is sent. A client that joins then gets these changes either in its
-    // join or here, never twice.
+    // No `await` may follow until the message is sent. A client that joins meanwhile then gets these changes exactly
+    // once.
     this.last = newest;
     const message = changes ? this.bounded(changes) : this.reset('Too many events at once');
     for (const client of this.clients) client.send(message);
@@ -142,7 +142,7 @@ export class LiveFeed {
     return framed.length > MAX_FRAME_BYTES ? this.reset('Too much changed at once') : framed;
   }
 
-  /** Runs one step at a time, so what a joining client gets ends exactly where the next flush begins. */
+  /** Runs one step at a time, so that the next flush begins exactly where the data of a joining client ends. */
   private inTurn(act: () => Promise<void>): Promise<void> {
     const acting = this.turn.then(act);
     this.turn = acting.catch(thrown => this.ports.log('error', 'The live feed', thrown));

@@ -70,7 +70,7 @@ export interface Target {
 
 interface Watched {
   target: Target;
-  /** Clients with the last state that was sent to each. Null if nothing was sent yet. */
+  /** Clients of the target, each with the state that was last sent to it. Null if nothing was sent yet. */
   clients: Map<LiveClient, string | null>;
 }
 

@@ -101,7 +101,7 @@ async function namesIn(folder: string): Promise<ReadonlySet<string>> {
 }
 
 export interface WebServer {
-  /** `way`: an API request with a token, a request with a ticket or key instead, or a request for a file. */
+  /** Handles a request. `way` says how it is authorised: by a token, by a ticket or key, or not at all for a file. */
   handle(
     request: IncomingMessage,
     response: ServerResponse,

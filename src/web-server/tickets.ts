@@ -58,7 +58,7 @@ export class Tickets {
     return found;
   }
 
-  /** Like `redeem`, without using the ticket up. */
+  /** Like `redeem`, but the ticket stays valid. */
   find<P extends Errand['purpose']>(
     ticket: string,
     ...purposes: P[]

@@ -40,7 +40,7 @@ export function Palette({ keys, onClose }: { keys: Binding[]; onClose(): void })
       ref={dialog}
       class="dialog palette"
       aria-label="Commands, views and runs"
-      // Ignore the second click of a double click on the button that opened the dialog.
+      // Closes the dialog, but ignores the second click of a double click on the button that opened it.
       onClick={event => event.target === dialog.current && event.detail < 2 && onClose()}
     >
       <input

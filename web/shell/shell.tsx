@@ -111,7 +111,7 @@ function Notifier() {
   const open = useRef(route);
   open.current = route;
   useEffect(() => {
-    /** Items that were open when the tab was opened cause no notification. */
+    /** Items that were already open when the tab was opened cause no notification. */
     let seen: Set<string> | null = null;
     const stopAsks = effect(() => {
       if (!isInboxKnown.value) return;
@@ -151,7 +151,7 @@ function Scope() {
   );
 }
 
-/** Sets the tab title, with the number of runs that wait for the user. */
+/** Title of the tab, with the number of runs that wait for the user. */
 function TabTitle() {
   const { path } = useLocation();
   const many = waiting.value.size;

@@ -119,7 +119,7 @@ interface FromBacklogProps {
   onAdd(members: StartMember[]): void;
 }
 
-/** Adds a member for an open item of the backlog. */
+/** List of the backlog's open items, each of which can be added as a member. */
 export function FromBacklog({ workspace, roles, onAdd }: FromBacklogProps) {
   const { data } = useQuery('list_backlog', {}, { workspace });
   const items = data?.groups.flatMap(group => group.items).filter(({ done }) => !done) ?? [];

@@ -60,7 +60,7 @@ export function StartRun({ like, onClose }: { like?: StartedLike; onClose(): voi
     setMembers([...kept, ...more]);
     setAdded(added + 1);
   };
-  // Before the next key press, which belongs to the new member.
+  // A layout effect moves the focus before the next key press, which belongs to the new member.
   useLayoutEffect(() => {
     if (added > 0) [...(form.current?.querySelectorAll('textarea') ?? [])].at(-1)?.focus();
   }, [added]);

@@ -79,7 +79,7 @@ async function send(method: string, path: string, { body, headers, signal }: Mes
     ]);
   }
   if (found === 'stranger') {
-    // The hub never answered this tab, so the token belongs to another hub, and there is no data to keep.
+    // If the hub has never answered this tab, its token belongs to an earlier hub and is dropped.
     if (!wasHub()) dropToken();
     throw new ApiError(
       'HUB_UNREACHABLE',

@@ -36,7 +36,7 @@ export class Cards {
     for (const card of cards) if (!this.#told.has(card.id)) this.#write(card);
   }
 
-  /** Called when the connection breaks: from now on every response is newer than the cards received over it. */
+  /** Called when the connection breaks. Responses to later requests are newer than the cards that came over it. */
   distrust(): void {
     this.#told.clear();
   }

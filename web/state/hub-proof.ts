@@ -40,7 +40,7 @@ export function whoAnswers(token: string): Promise<Answering> {
   return asked;
 }
 
-/** Resolves when the hub answers, which may be much later. The WebSocket keeps retrying until then. */
+/** Resolves when the hub answers. That may be much later, because the WebSocket retries until then. */
 export async function hubAnswers(token: string): Promise<void> {
   if ((await whoAnswers(token)) !== 'hub') await new Promise<void>(settle => waiting.add(settle));
 }

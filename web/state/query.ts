@@ -13,7 +13,7 @@ export interface QueryOptions {
 export interface QueryResult<T> {
   /** The last data; kept while the query is sent again. */
   data: T | undefined;
-  /** True when `data` belongs to this input, not to the previous one. */
+  /** True if `data` belongs to this input, false if it still belongs to the previous one. */
   isOf: boolean;
   error: ApiError | null;
   isLoading: boolean;

@@ -40,7 +40,10 @@ function keep(): void {
   else if (token.value === null || !isLeaving.value) sessionStorage.removeItem(KEPT);
 }
 
-/** True while the browser leaves the page: it closes connections then, which says nothing about the hub. */
+/**
+ * True while the browser leaves the page. It then closes connections by itself, so a broken connection does not mean
+ * that the hub is gone.
+ */
 const isLeaving = signal(false);
 const LEAVE_MS = 2_000;
 

@@ -45,7 +45,7 @@ export function restyled(before: AnsiStyle, parameters: string): AnsiStyle {
   for (let at = 0; at < codes.length; at++) {
     const [code = 0, ...more] = codes[at]!;
     if (code === 38 || code === 48) {
-      // The values are in the same part, separated by colons, or in the parts that follow.
+      // Colour values follow in the same part, separated by colons, or in the next parts.
       const rest = more.length > 0 ? more : codes.slice(at + 1).map(([value = 0]) => value);
       const { colour, used } = extendedColour(rest, more.length > 4);
       if (more.length === 0) at += used;

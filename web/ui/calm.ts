@@ -4,13 +4,13 @@ import { useEffect, useState } from 'preact/hooks';
 const CALM_MS = 500;
 const moves = signal(0);
 
-/** Must be called when the rows of a list have moved. */
+/** Call this when rows of a list have moved. */
 export function noteMove(): void {
   moves.value++;
 }
 
 /**
- * Why an answer is not accepted yet: the item under the pointer or behind a key has just changed, so a press is
+ * Why an answer is not accepted at this moment: the item has only just come under the pointer, so a press was
  * probably meant for the previous one. Null if it is accepted.
  */
 export function useJustAppeared(id: string): string | null {

@@ -24,8 +24,8 @@ const nowOfMinutes = ticking(15_000);
 const nowOfHours = ticking(5 * MINUTE_MS);
 
 /**
- * The current time, as exact as a text about a time so long ago has to be. Thousands of rows of old runs would otherwise
- * be drawn every second.
+ * The current time for a text about the time `at`. The older `at` is, the more rarely it changes, because otherwise
+ * thousands of old rows would be drawn every second.
  */
 export function nowFor(at: number): ReadonlySignal<number> {
   const distance = Math.abs(Date.now() - at);

@@ -13,7 +13,7 @@ export function useModal(onClose: () => void): RefObject<HTMLDialogElement | nul
     element?.addEventListener('close', tell);
     element?.showModal();
     return () => {
-      // The close event must not close the dialog that replaces this one.
+      // Removes the listener first, because this close event must not close the dialog that replaces this one.
       element?.removeEventListener('cancel', tell);
       element?.removeEventListener('close', tell);
       // Close before removal: removing an open dialog does not restore the focus.

@@ -46,10 +46,10 @@ export type ShownCard = Pick<RunCard, 'need' | 'status' | 'error' | 'isStopping'
   branchState?: RunCard['branchState'];
 };
 
-/** The most important fact about a run: it needs the user, then stopping or stalled, then its status. */
+/** Style of a card by the most important fact: it needs the user, then it is stopping or stalled, then its status. */
 export function cardStyle(card: ShownCard): StatusStyle {
   if (card.need === 'needs_you') return OF_STATUS.needs_you;
-  // A run that ended at its review limit is not shown as done, even if its task was continued.
+  // A run at its review limit is not shown as done, even if its task was continued.
   if (isAtReviewLimit(card)) return { word: 'review limit', icon: 'warn', tone: 'ask' };
   if (card.isStopping) return { word: 'stopping', icon: 'stop', tone: 'off' };
   if (card.quiet && card.status === 'running')

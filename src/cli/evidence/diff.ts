@@ -47,7 +47,7 @@ function page(text: string): boolean {
   return signal !== null || (status !== NOT_EXECUTABLE && status !== NOT_FOUND);
 }
 
-/** Exit codes of a shell that could not start a program. */
+/** Exit codes with which a shell reports that it could not start a program. */
 const [NOT_EXECUTABLE, NOT_FOUND] = [126, 127];
 
 type Diff = Output<'diff_run'>;

@@ -46,7 +46,7 @@ function table(entries: AuditRecord[], { out, style }: CliContext): string[] {
   const rows = entries.map(entry => [
     formatDateTime(Date.parse(entry.at)),
     entry.runId ?? '–',
-    // The name of the run lacks its engine, because the audit log does not record the engine.
+    // The engine is missing in the name, because the audit log does not record it.
     visibleLine(runName({ roleId: entry.roleId, subagent: entry.subagent ?? null, engine: '–' })),
     entry.decision === 'denied' ? style.red('denied') : 'allowed',
     visibleLine(entry.kind),

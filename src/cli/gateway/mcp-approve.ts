@@ -26,7 +26,7 @@ export async function mcpApprove(
     ({ server, tool }) => (what.server ?? server) === server && (what.tool ?? tool) === tool,
   );
   if (waiting.length === 0) {
-    // This call approves nothing. It throws if there is no such server or tool.
+    // An approval without hashes approves nothing, but throws if there is no such server or tool.
     if (given !== undefined) await approve({ ...what, hashes: [] }, context);
     const where = given === undefined ? '' : ` of ${visibleLine(given)}`;
     return printResult(context, { approved: [], unseen: [] }, () => [`Nothing${where} is pending.`]);
@@ -94,7 +94,7 @@ function described(change: Pending, context: CliContext): string[] {
 }
 
 function coloured(line: string, style: Style): string {
-  // The first character is the diff mark; the rest is text of the server and must stay on one line.
+  // The first character is the diff mark. The rest is text from the server and must stay on one line.
   const rest = line.slice(1);
   const text = `${line.slice(0, 1)}${visibleText(rest).replaceAll('\n', '␊')}`;
   return line.startsWith('+') ? style.green(text) : line.startsWith('-') ? style.red(text) : text;

@@ -130,7 +130,7 @@ async function promptForAnswer(
   const { items } = await client.call('list_inbox', { item: given });
   const item = items[0]!;
   const send = (answer: string) => client.call('answer_question', { item: item.id, answer });
-  // The answer is sent anyway: the hub rejects it and says why the item is closed.
+  // Sends an empty answer to a closed item, because the hub then reports why the item is closed.
   if (item.state !== 'open') return send('');
   if (context.json || !process.stdin.isTTY || !context.out.isTTY)
     throw new SquadError(

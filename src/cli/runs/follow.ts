@@ -11,7 +11,7 @@ interface FollowOptions {
   signal?: AbortSignal;
   /** Connects to another hub when this one has exited; starts one by default. */
   reconnect?(gone: HubClient): Promise<HubClient>;
-  /** Called once for each event, in order. Returning true ends the following. */
+  /** Called for each event, in order. Returns true to stop following. */
   onEvent(event: Event): boolean;
 }
 
@@ -53,8 +53,7 @@ export async function follow(client: HubClient, options: FollowOptions): Promise
       }
     }
   } finally {
-    // The caller closes its own client. A client opened here must be closed here, because it would keep the program
-    // alive.
+    // Closes a client that was opened here, because it would keep the program alive. The caller closes its own.
     if (current !== client) current.close();
   }
 }

@@ -14,7 +14,7 @@ const SAVE_TITLE = '\u001b[22;0t';
 const RESTORE_TITLE = '\u001b[23;0t';
 const setTitle = (text: string) => `\u001b]0;${text}\u0007`;
 
-/** Shows in the window title how many agents wait for an answer, and rings the bell for each new one. */
+/** Shows in the window title how many agents wait for an answer. Rings the bell for each new question. */
 export class Attention {
   readonly #terminal: Terminal;
   #waiting = 0;

@@ -199,7 +199,7 @@ async function withRole(words: string[], context: CliContext): Promise<string[]>
   if (words.length !== 1 || !(only === '-' || /\s/.test(only.trim()))) return words;
   const { roles } = await HubClient.ask({ workspace: context.workspace }, 'list_roles');
   const ids = roles.map(({ id }) => id);
-  // The argument is a role whose name contains a space. Then the task is missing.
+  // The argument is the name of a role that contains a space, so the task is missing.
   if (ids.includes(only)) return words;
   const role = ids.find(id => id === DEFAULT_ROLE) ?? (ids.length === 1 ? ids[0] : undefined);
   if (role === undefined)

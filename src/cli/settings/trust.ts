@@ -18,7 +18,7 @@ import { EXIT } from '../exit-codes.ts';
 import { padEnd } from '../terminal/width.ts';
 import { inspect } from './inspect.ts';
 
-/** Describes the effects that a configuration of MCP servers has once it is trusted. Empty for other files. */
+/** Describes what a configuration of MCP servers does once it is trusted. Empty for other files. */
 function serverSummaryLines(file: string, content: string, context: CliContext): string[] {
   if (basename(file) !== basename(MCP_CONFIG_NAME)) return [];
   const { config } = checkMcpConfig(content.replace(/^\ufeff/, ''));

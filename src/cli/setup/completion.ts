@@ -76,7 +76,7 @@ export type Shell = (typeof SHELLS)[number];
 const shellScript = (shell: Shell, program: readonly string[]): string =>
   SCRIPTS[shell](`${program.map(shellWord).join(' ')} complete --`, completedNames(ownCommand()));
 
-/** Both command names of this program, unless one of them belongs to another program. */
+/** The command names `squad` and `squad-mcp`, without a name that belongs to another program. */
 const completedNames = ({ other }: OwnCommand): string[] =>
   other === null ? ['squad', 'squad-mcp'] : ['squad-mcp'];
 

@@ -39,7 +39,7 @@ export async function lintConfig(given: string[], context: CliContext): Promise<
   return errors > 0 ? EXIT.usage : EXIT.done;
 }
 
-/** Paths of files; the value is true if the file was found by searching a folder. */
+/** Maps the path of a file to true if the file was found by searching a folder, not named by the user. */
 type Files = ReadonlyMap<string, boolean>;
 
 async function namedFiles(given: string[]): Promise<Files> {

@@ -4,7 +4,7 @@ import { isAtReviewLimit, type ShownStatus } from '../../schema/shown-status.ts'
 import type { QuietState } from '../runs/run-view.ts';
 import type { Style } from './style.ts';
 
-/** How a status is shown to people. */
+/** Text and colour of each status. */
 const STATUSES: Record<ShownStatus, { text: string; paint: 'red' | 'green' | 'yellow' | 'dim' | 'bold' }> = {
   needs_you: { text: 'needs you', paint: 'yellow' },
   queued: { text: 'queued', paint: 'dim' },
@@ -81,6 +81,6 @@ export const STALL_TEXT: Record<QuietState, string> = {
   away: 'away',
 };
 
-/** Describes the inactivity of a run, such as `silent: No sign for 61 s; its one process waiting for 41 s.` */
+/** Describes an inactive run, for example `silent: No sign for 61 s; its one process waiting for 41 s.` */
 export const describeStall = ({ state, text }: { state: QuietState; text: string }, style: Style): string =>
   `${style.yellow(`${STALL_TEXT[state]}:`)} ${text}`;

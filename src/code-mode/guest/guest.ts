@@ -135,7 +135,7 @@ const STDOUT = 1;
 const timers = new Map<number, NodeJS.Timeout>();
 let realm: Realm | null = null;
 
-/** Blocks until the host has read the message, so that a chatty program is slowed down and nothing piles up. */
+/** Sends a message and blocks until the host has read it, so that a program with much output is slowed down. */
 function send(json: unknown): void {
   // Only strings are sent, because a program may have replaced JSON.stringify.
   if (typeof json !== 'string') return;
@@ -199,7 +199,7 @@ function fire(id: number): void {
   setImmediate(reportEnd);
 }
 
-/** Called when microtasks are done and Node has reported unhandled rejections. */
+/** Called after the microtasks, when Node has reported unhandled rejections. */
 function reportEnd(): void {
   realm?.reportEnd();
 }

@@ -43,7 +43,7 @@ export function createCalls(room: CallRoom) {
 }
 
 const PLAIN = ['log', 'info', 'warn', 'error', 'debug', 'dir', 'table', 'trace'];
-/** Longer lines are sent in several messages, because the host limits their size. */
+/** Maximum length of one console message. Longer lines are split, because the host limits the size of a message. */
 const MAX_PIECE_LENGTH = 256 * 1024;
 
 export function createConsole(print: (line: string) => void, show: Show): Record<string, unknown> {

@@ -32,7 +32,7 @@ class TracedTurn {
     return this.saved.has(position) || this.pending.has(position);
   }
 
-  /** Returns true only once for each position, when its message is new. */
+  /** Returns true if the message at this position is new. Returns true only once for each position. */
   isNews(position: number): boolean {
     if (position < this.reported) return false;
     this.reported = position + 1;
@@ -137,7 +137,7 @@ export class Traces {
     this.flush();
   }
 
-  /** Called when the run has ended, also for runs that ended while there was no hub. */
+  /** Called when a run has ended, also for a run that ended while no hub was running. */
   over(run: Run): void {
     if (run.engine !== NATIVE) return;
     for (let number = 1; number <= run.turn; number++) {
@@ -282,8 +282,8 @@ export class Traces {
         void this.closeConversation(turns[0]!.run);
       }
     }
-    // Nothing is read while messages are being stored, because the size limit may be reached. After an error there is
-    // a pause before the next attempt.
+    // Waits until pending messages are stored, because they count towards the size limit. After an error it waits
+    // before the next attempt.
     if (this.inFlight.messages > 0) return;
     if (!isMissing) this.lastError = null;
     else if (!this.lastError) this.readSoon(0);
@@ -335,7 +335,7 @@ export class Traces {
   }
 }
 
-/** Reads the messages of a turn from its output. A run without a readable plan has none. */
+/** Reads the messages of a turn from its output. Returns none if the run's plan cannot be read. */
 export const messageReader =
   ({ files, engines }: { files: RunFiles; engines: Pick<Engines, 'create'> }): TracesPorts['readMessages'] =>
   async (run, turn, take) => {

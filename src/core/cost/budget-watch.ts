@@ -165,7 +165,7 @@ export class BudgetWatch {
   }
 }
 
-/** Whether a run should be stopped. A turn that has ended by itself is not, because that would save nothing. */
+/** Whether to stop a run. Stopping a turn that has already ended would save nothing. */
 function isToBeStopped({ run, isEnding, report }: LiveRun, scope: BudgetScope): boolean {
   if (scope === 'run') return run.options.stopAtBudget && !isEnding && !report.hasEnded;
   // A turn whose end is being recorded may belong to a run that will wait for a review. Such a run is stopped.

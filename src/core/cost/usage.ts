@@ -9,7 +9,7 @@ const FIGURES: readonly UsageFigure[] = ['input', 'output', 'cached', 'costUsd']
 /** Usage of a new chat. */
 export const NOTHING_USED: Usage = { input: 0, output: 0, cached: 0, costUsd: 0, costIsEstimated: false };
 
-/** Usage of a chat that was used outside Squad. */
+/** Usage of a chat that was used outside Squad, so that its earlier usage is unknown. */
 export const NOTHING_KNOWN: Usage = {
   ...{ input: null, output: null, cached: null, costUsd: null },
   costIsEstimated: false,
@@ -101,7 +101,7 @@ export const roundSum = (sum: number): number => Number(sum.toFixed(6));
 export const isUnpriced = ({ usage, model }: Pick<Run, 'usage' | 'model'>): boolean =>
   model !== null && usage !== null && usage.costUsd === null && usage.input !== null;
 
-/** The run has run and ended, but its cost is unknown, so it is missing in every sum. */
+/** Whether the run has started and ended, but its cost is unknown and missing in every sum. */
 export const isUnreported = (run: Pick<Run, 'status' | 'startedAt'>, usage: Usage | null): boolean =>
   isEnd(run.status) && run.startedAt !== null && (usage?.costUsd ?? null) === null;
 

@@ -14,7 +14,7 @@ import { parseJson } from '../text.ts';
 const BASELINE_TIMEOUT_MS = 150;
 const FILE = 'before.json';
 
-/** Runs that start together in one folder share a snapshot. */
+/** Snapshots in progress by folder. Runs that start together in one folder share a snapshot. */
 const pending = new Map<string, Promise<Baseline>>();
 
 export function takeBaseline(directory: string, workTree: FolderChanges): Promise<Baseline> {

@@ -6,7 +6,7 @@ import { isMeant, matchesWildcard } from './tool-names.ts';
 /** The values at a path inside the arguments of a call. */
 interface Found {
   values: unknown[];
-  /** True if the path is missing in the arguments, or in one of the list elements on the way. */
+  /** True if the path does not exist in the arguments, or in one element of a list on the path. */
   isMissing: boolean;
 }
 

@@ -8,11 +8,11 @@ import { matchesWildcard } from './tool-names.ts';
 /** A restriction or argument rule for a server or role that does not exist. */
 export interface DanglingReference {
   server: string;
-  /** `*` means every role; in a rule it may also be part of a pattern. */
+  /** `*` means every role. A rule may also have a pattern with `*` here. */
   role: string;
   /** The entry without its server, as the user confirms it: `toolRestrictions.tester`. */
   place: string;
-  /** Place of the unknown name in the file: `toolRestrictions.tester.githup`. */
+  /** Path of the unknown name in the configuration file: `toolRestrictions.tester.githup`. */
   where: string;
   isServerKnown: boolean;
   isRoleKnown: boolean;

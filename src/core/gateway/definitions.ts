@@ -73,10 +73,10 @@ function readDefinition(raw: unknown, redact: Redact): Definition | string {
 class Excess extends Error {}
 
 interface Place {
-  /** Depth in schemas; the definition itself has level 0. */
+  /** Number of schemas around this place. 0 for the definition itself. */
   level: number;
   depth: number;
-  /** True if the keys are names and the values are schemas. */
+  /** True if this object maps names to schemas and is not itself a schema. */
   isMap: boolean;
 }
 

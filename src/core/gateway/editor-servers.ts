@@ -50,7 +50,7 @@ export function editorServers(given: readonly EditorServer[]): EditorServers | n
   };
   const hideAll = (record: Record<string, string>) =>
     Object.fromEntries(Object.entries(record).map(([name, value]) => [name, hide(value)]));
-  // A `${…}` of the editor's is text, and none of our variables.
+  // In an editor's configuration `${…}` is plain text, not one of Squad's variables.
   const plain = (value: string) => (value.includes('${') ? hide(value) : value);
   const servers: Record<string, Server> = {};
   for (const server of given) {
@@ -80,7 +80,7 @@ export function editorServers(given: readonly EditorServer[]): EditorServers | n
   return { config, values };
 }
 
-/** The editor gives a server to its agent as a whole. One server for each run, because no other run has it. */
+/** Each run gets the editor's server with everything that it offers, and an instance of its own. */
 const ALL = {
   ...{ tools: ['*'], resources: ['*'], prompts: ['*'] },
   ...{ timeout: 60_000, cooldown: 60_000, instance: 'per-agent' as const },

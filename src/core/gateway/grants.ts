@@ -107,7 +107,7 @@ export const withFolderOf = (grant: ServerGrant, server: ResolvedServer): Server
   folder: server.kind === 'stdio' ? server.cwd : null,
 });
 
-/** Replaces `${WORKSPACE_ROOT}` and `${SQUAD_ROOT}` in the folders of the rules with those of this run. */
+/** Replaces `${WORKSPACE_ROOT}` and `${SQUAD_ROOT}` in the folders of argument rules by the run's own folders. */
 export function withRoots(
   grants: readonly ServerGrant[],
   roots: { WORKSPACE_ROOT: string; SQUAD_ROOT: string },
@@ -187,7 +187,7 @@ export function own<T>(record: Readonly<Record<string, T>>, key: string | null):
 export interface Thing {
   kind: 'tool' | 'resource' | 'resource_template' | 'prompt';
   server: string;
-  /** Name; for a resource its URI, for a template the template itself. */
+  /** Name of a tool or prompt, URI of a resource, or URI template. */
   name: string;
   isApproved: boolean;
   /** Arguments of a call. Absent for a list, because lists do not check arguments. */

@@ -71,8 +71,8 @@ export function approvePins(pins: readonly Pin[], names: readonly string[]): Pin
 }
 
 /**
- * Definitions by name. A name that is listed twice with different definitions is dropped: it is unknown which one a
- * call would reach.
+ * Definitions by name. If a name is listed twice with different definitions, it is dropped, because it is unknown
+ * which one a call would reach.
  */
 function distinct(listed: readonly Definition[]) {
   const byName = new Map<

@@ -162,7 +162,10 @@ function isDeclined([first, ...more]: readonly InboxField[], text: string): bool
 
 const isNo = (text: string) => NOES.has(text.toLowerCase());
 
-/** Finds the chosen text. The texts are compared before the numbers, because a choice may itself be a number. */
+/**
+ * Finds the choice that the answer names, by text or by number. Texts are compared first, because a choice may itself
+ * be a number.
+ */
 function choiceOf(choices: readonly string[], text: string): string {
   const named =
     choices.find(choice => choice === text) ??
@@ -198,7 +201,7 @@ function formAnswer(fields: readonly InboxField[], text: string): Record<string,
   return Object.fromEntries(filled);
 }
 
-/** The value in the field's type. Undefined if it was left out. */
+/** Converts the value to the field's type. Undefined if the field was left empty. */
 function fieldValue(field: InboxField, value: unknown): unknown {
   const isMissing = value === undefined || value === null || value === '';
   if (isMissing && !field.isRequired) return undefined;

@@ -19,7 +19,7 @@ export interface Ask {
   to?: 'user' | 'lead';
   /** Identifies one use of a tool, for a permission. */
   useKey?: string;
-  /** True if the answer `always` is possible. */
+  /** True if the user may answer `always`. */
   mayBeAlways?: boolean;
 }
 

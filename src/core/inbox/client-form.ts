@@ -43,7 +43,7 @@ export function clientForm(
   };
 }
 
-/** The person's reply. Null if there was none, so that the item stays open for others. */
+/** What the person did with the form. Null if there was no reply, so that others can still answer the item. */
 export type FormReply = { answer: string } | 'declined' | null;
 
 /** Closing the form does not decline the item: the person may answer elsewhere. */

@@ -101,7 +101,7 @@ function choicesIn(schema: Json): string[] {
 }
 
 /**
- * Maximum time for an answer. Shorter than the half hour after which a call to another server ends, because the server
+ * Maximum time for an answer. It is shorter than the half hour that a call to a server may take, because the server
  * still has to use the answer.
  */
 const MAX_MINUTES = 25;

@@ -27,7 +27,7 @@ export function permissionAsk(engine: string, { tool, input, id }: ToolUse): Omi
   };
 }
 
-/** Every answer except yes means no. */
+/** Converts an answered item to a permission. Everything except `yes` and `always` means no. */
 export function toPermissionAnswer({ state, answer, answeredBy }: InboxItem): EngineAnswer {
   if (state === 'answered' && (answer === YES || answer === ALWAYS)) return { isGiven: true };
   const by = whoAnswered(answeredBy);

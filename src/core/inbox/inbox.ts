@@ -35,7 +35,7 @@ interface InboxPorts extends DeliveryPorts {
   settings(): HubSettings;
   /** The run's current state. Null if it has ended. */
   current(id: RunId): Run | null;
-  /** Milliseconds left in its turn. Null if there is no limit. */
+  /** Milliseconds left in the run's turn. Null if there is no limit. */
   timeLeft(id: RunId): number | null;
 }
 
@@ -167,8 +167,8 @@ export class Inbox {
   }
 
   /**
-   * Hands the answer to the run that asked. The answer has certainly arrived only when the run continues. Until then
-   * the run may ask again.
+   * Delivers the answer to the run that asked. The run has certainly received it only when the run continues. Until
+   * then it may ask again.
    */
   deliver(item: InboxItem): void {
     if (item.state !== 'open') this.delivered.add(item);
@@ -386,8 +386,8 @@ interface DeliveryPorts {
 const ASKED_AGAIN_MS = 120_000;
 
 /**
- * Answers that are being delivered to the run that asked. An answer has arrived for certain only when the run
- * continues: until then the run may ask again.
+ * Answers that are being delivered to the run that asked. The run has certainly received an answer only when it
+ * continues. Until then it may ask again.
  */
 class DeliveredAnswers {
   private readonly ports: DeliveryPorts;

@@ -116,7 +116,7 @@ interface ReadyPorts {
 
 interface Asked {
   request: { named: ReadonlySet<RunId> | null; into?: string };
-  /** The function adds named runs whose branch is gone to this list. */
+  /** Named runs whose branch no longer exists are added to this list. */
   leftOut: LeftOut[];
 }
 

@@ -4,7 +4,7 @@ export interface Sample {
   /** The end of the text. Empty when `head` is the whole text. */
   tail: string;
   bytes: number;
-  /** Returns the call that reads the text from this byte on. */
+  /** Describes the call that reads the text from this byte on. */
   readOn?(offset: number): string;
 }
 
@@ -34,8 +34,8 @@ export function fitToLength(samples: Sample[], budget: number): Cut[] {
 }
 
 /**
- * The texts of one item in a list. `handles` is the length in JSON of the hints how to read the rest, which the item
- * needs when a text is cut.
+ * The texts of one item in a list. `handles` is the length of the hints that say how to read the rest of a cut text,
+ * in characters of JSON.
  */
 export interface TextItem {
   samples: Sample[];
@@ -110,8 +110,7 @@ function cut(whole: Sample, budget: number): Cut {
   if (!whole.tail && jsonLength(whole.head) <= budget) return { text: whole.head, truncated: false };
   // The offset in the notice is not known yet, so the longest possible one is assumed.
   const longMark = jsonLength(markOf(whole, whole.bytes));
-  // If many texts share little space, text matters more than the notice about the rest. The result then contains that
-  // notice once for all.
+  // If many texts share little space, each is cut without a notice, and the result contains one notice for all.
   const sample = budget < 2 * longMark ? { ...whole, readOn: undefined } : whole;
   const unmarked = whole.readOn && !sample.readOn && { isUnmarked: true as const };
   const room = budget - jsonLength(markOf(sample, sample.bytes));

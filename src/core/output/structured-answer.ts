@@ -124,7 +124,7 @@ function patternsIn(part: unknown): number {
   return Object.values(part).reduce((sum, each) => sum + patternsIn(each), own);
 }
 
-/** Removes `$schema`: the checker was already chosen by it, and accepts only one spelling. */
+/** Removes `$schema`. The checker was already chosen by it and accepts only one spelling of it. */
 function withoutDialect({ $schema, ...rest }: JsonSchema): JsonSchema {
   return rest;
 }

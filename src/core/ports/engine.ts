@@ -13,7 +13,7 @@ export type EngineEvent =
   /** The start of a tool call. `edits`: the call is meant to change a file. */
   | { type: 'tool'; name: string; detail: string; edits?: boolean }
   | { type: 'tool_end'; name: string; ok: boolean; denied?: boolean }
-  /** Number of finished calls that were not reported one by one. */
+  /** Number of finished tool calls that have no `tool_end` event of their own. */
   | { type: 'more_tools'; calls: number; failed: number }
   /** An event that is worth showing but is neither text of the agent nor a tool call: a retry, a denied permission. */
   /**
@@ -68,7 +68,7 @@ export interface EngineReader {
   }): Promise<EngineEvent[]>;
 }
 
-/** A tool call for which an engine asks permission. */
+/** A tool call for which the agent asks permission. */
 export interface EngineAsk {
   /** The engine's id for the question. It is unique within the turn. */
   id: string;
@@ -83,7 +83,7 @@ export type DriverEvent =
   | { type: 'asked'; ask: EngineAsk }
   /** The agent no longer waits for the answer. */
   | { type: 'withdrawn'; id: string }
-  /** Lines that the agent waits for and nobody has to decide: a step of the handshake, or a refusal. */
+  /** Lines to send to the agent without asking anybody: a step of the handshake, or a refusal. */
   | { type: 'send'; lines: string[] };
 
 /** Facts about a turn from which a driver builds its lines. */
@@ -98,7 +98,7 @@ export type DriverStart = Pick<
  * the agent's reaction to that line. Neither function throws, and both ignore unknown lines.
  */
 export interface Driver {
-  /** Returns the first lines of a turn. */
+  /** Returns the lines with which a turn begins. */
   open(): string[];
   answer(ask: EngineAsk, answer: EngineAnswer): string[];
   /** False until the agent can get messages. */
@@ -169,7 +169,7 @@ export interface TurnInput {
 /** A chat that a person takes over in a terminal. */
 export interface InteractiveInput {
   chatId: string;
-  /** The environment that the agent had. */
+  /** Environment that the agent had in the run. */
   env: Record<string, string>;
   files: Pick<TurnFiles, 'chatFolder' | 'writeInChat'>;
 }

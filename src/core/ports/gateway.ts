@@ -26,7 +26,7 @@ export interface ConfigInForce {
 export interface McpConfigs {
   /** Reads the file on the first call and watches it from then on. Never throws: errors are part of the result. */
   of(workspace: string): Promise<ConfigInForce>;
-  /** The last result of `of`, without waiting. Null before the first call. */
+  /** The last result of `of`. Returns at once. Null before the first call of `of`. */
   known(workspace: string): ConfigInForce | null;
   /** Watches the file for a run, even if nobody calls `of`. Returns a function that stops this. */
   keep(workspace: string): () => void;
@@ -87,7 +87,7 @@ export interface Audit {
 }
 
 const UpstreamHealth = z.enum([
-  /** No run needs the server now. It is not connected. */
+  /** Not connected, because no run needs the server now. */
   'idle',
   'starting',
   'up',
@@ -131,7 +131,7 @@ export const UpstreamStatus = z.object({
   callsInFlight: z.number(),
   calls: z.number(),
   failures: z.number(),
-  /** Number of discarded messages that did not answer any request. */
+  /** Number of dropped messages that answered no request. */
   stray: z.number(),
   restarts: z.number(),
   /** Definitions that are listed but hidden from all runs, with the reason. Only the first few. */
@@ -217,7 +217,7 @@ export interface GatewayAdmin {
   ): Promise<PendingChange[]>;
 }
 
-/** An agent's request to another server. */
+/** A request of an agent that is passed on to a server. */
 export interface ForwardedRequest {
   signal: AbortSignal;
   /** Reports progress to the agent. Null if the agent did not ask for it. */
@@ -251,7 +251,7 @@ export interface GatewayView {
    */
   takes(name: string): boolean;
   /**
-   * Whether the call can be made without a client that answers questions. False for servers that only this run uses.
+   * Whether the call needs no client that answers questions of the server. False for servers that only this run uses.
    */
   isPlain(name: string): boolean;
   /** Calls a tool. Null if the run has no such tool. The attempt is in the audit log. */

@@ -14,11 +14,14 @@ export interface MachineStatus {
 /** Other machines on which runs can be placed. */
 export interface Machines {
   /**
-   * The machine for a new run, by name or by `label=value`. Null for this machine. Throws MACHINE_UNKNOWN and
-   * MACHINE_DRAINING.
+   * Chooses the machine for a new run, by name or by `label=value`. Null for the hub's own machine. Throws
+   * MACHINE_UNKNOWN and MACHINE_DRAINING.
    */
   choose(asked: string): Machine | null;
-  /** Agent CLIs of a machine. Undefined for this one, where they are searched for. Throws MACHINE_UNKNOWN. */
+  /**
+   * Agent CLIs of a machine. Undefined for the hub's own machine, whose CLIs are searched on PATH. Throws
+   * MACHINE_UNKNOWN.
+   */
   clis(name: string | null): FoundClis | undefined;
   /** Number of runs that the machine accepts at once. 0 while it is away. */
   places(name: string): number;

@@ -8,7 +8,7 @@ export type OutputStream = 'stdout' | 'stderr';
 
 export interface OutputPage {
   text: string;
-  /** Byte offset of `text`, moved to the start of a character. */
+  /** Byte offset at which `text` starts. Always the start of a character. */
   offset: number;
   /** Byte offset of the next page; equal to `size` at the end. */
   nextOffset: number;
@@ -25,7 +25,7 @@ export const OutputPlace = z.object({
   offset: z.number().nullable(),
   /** Number of lines. Null if the output has not been read completely. */
   lines: z.number().nullable(),
-  /** False if the time limit was reached. The next call then continues from there. */
+  /** False if the time limit was reached before the end. The next call continues from there. */
   isComplete: z.boolean(),
 });
 type OutputPlace = z.infer<typeof OutputPlace>;
@@ -42,7 +42,7 @@ export interface OutputQuery {
   after: number;
   limit: number;
   budgetMs: number;
-  /** Converts a line to the text that is searched. With null the line itself is searched. */
+  /** Extracts the text to search from a line. Null to search the line itself. */
   words: ((line: string) => string) | null;
 }
 

@@ -42,7 +42,7 @@ export interface SentLine {
 export interface InboxFilter {
   runId?: RunId;
   state?: InboxState;
-  /** True to select only closed items. */
+  /** True to select only closed items: answered, declined, expired or withdrawn. */
   isSettled?: boolean;
   /** Only items that this run has to answer. */
   owner?: RunId;
@@ -123,7 +123,7 @@ export interface Store extends BoardStore {
   inboxItem(id: InboxId): Promise<InboxItem | null>;
   /** Items, newest first. */
   inboxItems(filter: InboxFilter): Promise<InboxItem[]>;
-  /** Returns the last line that was stored for a turn. Null if there is none. */
+  /** The last line that was sent to the agent in a turn. Null if there is none. */
   lastSentLine(turn: TurnRef): Promise<Pick<SentLine, 'offset' | 'line'> | null>;
   /** Intents that were neither carried out nor undone, oldest first. */
   intents(): Promise<Intent[]>;
@@ -190,7 +190,7 @@ export interface BoardStore {
   leftWithError(filter: BoardFilter, at: number): Promise<Run[]>;
   /** Runs that have not ended. */
   liveIds(filter: BoardFilter): Promise<Set<RunId>>;
-  /** Which of these ended runs were retried or continued after their end. */
+  /** Returns those of these ended runs that were retried or continued after their end. */
   takenUp(ids: readonly RunId[]): Promise<Set<RunId>>;
   /** Returns the runs that a later run in the same work tree continued. */
   continuedInTree(ids: readonly RunId[]): Promise<Set<RunId>>;

@@ -127,7 +127,7 @@ export interface TurnOptions {
    * when its lease expires.
    */
   isLeased?: boolean;
-  /** Only for `find`: true to start the turn if its machine never got the request of the earlier hub. */
+  /** Only for `find`: true to start the turn if its machine never received the earlier hub's request. */
   startsAgain?: boolean;
 }
 

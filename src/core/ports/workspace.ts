@@ -19,7 +19,7 @@ export interface Caller {
   /** Value of `--workspace`, or of the header of an HTTP request. */
   workspace: string | null;
   env: Record<string, string>;
-  /** Roots of the MCP client, used when nothing else names the workspace. */
+  /** Roots of the MCP client. They are used when no other source names the workspace. */
   roots?: readonly string[];
   /** The run to which the caller belongs. Null for the user. */
   parent: RunIdentity | null;
@@ -70,7 +70,7 @@ export interface IgnoredSetting {
 
 export interface Workspaces {
   open(caller: Caller): Promise<Workspace>;
-  /** True if only the roots of the client show which workspace it means. */
+  /** True if only the client's roots can show which workspace the caller means. */
   needsRoots(caller: Caller): Promise<boolean>;
   /** Root folder of the workspace. Throws WORKSPACE_UNSET or WORKSPACE_REFUSED. */
   root(caller: Caller): Promise<string>;

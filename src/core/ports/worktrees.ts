@@ -67,7 +67,7 @@ export const WorktreeState = z.object({
 });
 export type WorktreeState = z.infer<typeof WorktreeState>;
 
-/** Remains of a work tree that may be gone. */
+/** Parts of a work tree that still exist, also after its removal. */
 export interface WorktreeRemains {
   /** True if the work tree's folder is complete. */
   isThere: boolean;
@@ -89,7 +89,7 @@ export interface CollectedCommits {
 
 export interface RemoveOptions {
   dropEmptyBranch: boolean;
-  /** True to save even hundreds of megabytes of uncommitted files, instead of keeping the work tree. */
+  /** True to save uncommitted files even if they have hundreds of megabytes. Otherwise such a work tree is kept. */
   saveLarge?: boolean;
 }
 
@@ -188,7 +188,7 @@ export interface Branches {
  * the machine.
  */
 export interface CodeTravel {
-  /** Names of repository and work tree on the other machine, and the ref in bundles. */
+  /** Names of the repository and the work tree on the other machine, and the ref that is used in bundles. */
   names(worktree: Worktree): { repo: string; worktree: string; ref: string };
   /**
    * Packs the state of the work tree: the tip of its branch, and a commit of all its files. `bundle` is a file with the

@@ -80,8 +80,8 @@ const endOf = ({ status, usage, startedAt, endedAt }: Run): Extract<EventBody, {
 });
 
 /**
- * Where the work of an abandoned run is. The text says "if anything", because Squad finds out only later whether there
- * is uncommitted work.
+ * Says where the work of an abandoned run is. Uncommitted work is mentioned with "if anything", because Squad checks
+ * for it only later.
  */
 const workLocation = (worktree: Worktree): string =>
   `Its work is on branch ${worktree.branch}; what was not committed, if anything, is saved as ${savedRefOf(worktree)}.`;
@@ -238,7 +238,7 @@ async function continueCoder(coder: Run, reviews: Review[], ports: ReviewPorts):
     return abandonLineage(coder.lineageId, describeFailedRounds(rounds), ports);
   const told = { ...last, toldInTurn: coder.turn + 1 };
   await runner.resume(coder.id, coderPrompt(last, rounds), { reviews: [told], events: [] }).catch(thrown => {
-    // The coder has just ended, so it needs no next turn.
+    // The coder ended in the meantime, so it needs no next turn.
     if (asSquadError(thrown).code !== 'REVIEW_OVER') throw thrown;
   });
 }

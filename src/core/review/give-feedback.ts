@@ -109,7 +109,7 @@ async function putOnBranch(
   const { coderTree, text } = intent;
   const file = { path: FEEDBACK_FILE, text };
   await retryWhileBranchMoves(async () => {
-    // Null if the branch already has exactly this feedback file.
+    // Null if the branch already has a feedback file with this content.
     intent.move =
       (await branches.prepareFile(coderTree, file, `Feedback of review ${iteration}`)) ??
       (await unmoved(coderTree, ports));
@@ -142,7 +142,7 @@ async function undoFeedback(
   { branches, store, warn }: ReviewPorts,
   patienceMs?: number,
 ): Promise<void> {
-  // An intent without a target commit was never written, because the branch would not have moved.
+  // Without a target commit there is nothing to do: the branch already had this feedback file.
   if (move.to === '') return;
   if ((await store.review(reviewId))?.outcome == null)
     // An extra file on the branch is harmless, because the next feedback replaces it.

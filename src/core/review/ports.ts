@@ -40,7 +40,7 @@ export const eventOf = (clock: Clock, run: Pick<Run, 'id' | 'squadId'>, body: Ev
   body,
 });
 
-/** The current state of a run: while it has not ended, the runner is newer than the database. */
+/** The current state of a run. For a run that has not ended, the runner's state is newer than the database. */
 export const runNow = async (
   { runner, store }: { runner: Pick<Runner, 'current'>; store: Pick<Store, 'run'> },
   id: Run['id'],

@@ -337,8 +337,8 @@ export class Proposals {
   }
 
   /**
-   * Must run before the recovery of review loops, because an open pull request ends a loop. The runner must know all
-   * runs by now.
+   * Must be called before the recovery of review loops, because an open pull request ends a review loop. The runner
+   * must already know all runs.
    */
   async recover(): Promise<void> {
     const found = (await this.ports.store.intents()).filter(isProposal);

@@ -150,9 +150,10 @@ export async function undoRequest(
   { store, branches, worktrees, runner, warn }: ReviewPorts,
   patienceMs?: number,
 ): Promise<void> {
-  // The reviewer's row was written together with the end of the intent, so there is nothing to undo.
+  // The transaction that saved the reviewer also closed the intent, so the request is complete.
   if (runner.current(reviewerId) ?? (await store.run(reviewerId))) return;
-  // If undoing fails, an extra commit or folder stays. Both are harmless; an intent that runs again later is not.
+  // If undoing fails, an extra commit or folder is left over. That is harmless, but repeating the intent later would
+  // not be.
   const left = (what: string) => (thrown: unknown) =>
     warn(`${what} is left over from a review that did not start`, thrown);
   if (move)

@@ -53,7 +53,7 @@ export class ReviewLoop {
   private readonly failures = new Map<RunId, number>();
   /** Runs whose work tree will be removed when no other run uses it. */
   private readonly uncleared = new Map<string, Run>();
-  /** Tasks to advance after the recovery. Null once the recovery is done. */
+  /** Tasks that become due before the recovery is done. They are advanced after it. Null once it is done. */
   private held: Set<RunId> | null = new Set();
   private isClosed = false;
 
@@ -132,7 +132,7 @@ export class ReviewLoop {
     if (isEnd(status)) this.clear(null, lineageId);
   }
 
-  /** Records a pull request. A pull request of a reviewer ends the loop. */
+  /** Records a pull request. If a reviewer has opened it, the review loop ends. */
   openedPullRequest(
     run: Run,
     pr: PullRequest & { branch: string },
@@ -142,8 +142,8 @@ export class ReviewLoop {
   }
 
   /**
-   * Runs the call that ends a review while nothing else happens to the task, so that only one of two such calls can end
-   * it. Throws REVIEW_OVER and NOT_ALLOWED.
+   * Calls `act`, which ends the review. Other changes of the task wait, so that only one call can end a review.
+   * Throws REVIEW_OVER and NOT_ALLOWED.
    */
   endedBy<T>(reviewer: Run, act: (review: Review) => Promise<T>): Promise<T> {
     return this.change(reviewer.lineageId, async () => act(await this.reviewBy(reviewer)));
@@ -228,7 +228,7 @@ export class ReviewLoop {
     await this.idle();
   }
 
-  /** Resolves when no work is in progress. */
+  /** Resolves when no change is in progress. */
   idle(): Promise<void> {
     return this.queue.idle();
   }

@@ -35,7 +35,10 @@ const isFailed = ({ outcome }: Pick<Review, 'outcome'>): boolean =>
 export const wasUnsuccessful = (review: Pick<Review, 'outcome'>): boolean =>
   isSentBack(review) || isFailed(review);
 
-/** Counts the review rounds of a lineage, so that a retry or a reply does not start again at zero. */
+/**
+ * Counts the review rounds of a lineage. Retries and replies belong to the same lineage, so they do not start again
+ * at zero.
+ */
 export function roundsOf(reviews: readonly Review[], ownLimit: number | null, settings: HubSettings): Rounds {
   return {
     current: reviews.reduce((most, { iteration }) => Math.max(most, iteration), 0),
@@ -127,7 +130,7 @@ export function closing(
   };
 }
 
-/** A call that should have ended the review, but failed. */
+/** A failed call of a tool that ends a review. */
 export interface Refusal {
   tool: string;
   code: string | null;

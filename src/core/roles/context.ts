@@ -15,7 +15,7 @@ import {
 } from '../../base/markdown.ts';
 import { oneLine } from '../../base/text.ts';
 
-/** The section of a plan that is being worked on, with the headings above it. */
+/** The current section of a plan, with the headings above it. */
 export function currentIteration(document: Outline): MarkdownLine[] {
   const { title, opening, sections } = document;
   const head = title ? [title, BLANK] : [];
@@ -292,7 +292,7 @@ export function buildContext(files: readonly FoundFile[], options: ContextOption
     bytesLeft -= Buffer.byteLength(part.text) + SEPARATOR.length;
   }
 
-  // The texts are put back into the order of the files.
+  // Puts the texts back into the order of the files.
   const texts = drafts.flatMap(draft => fitted.get(draft)?.text ?? []);
   const text = texts.join(SEPARATOR);
   return {

@@ -69,7 +69,7 @@ you MUST clearly report them as SETUP / ENVIRONMENT ISSUES.
 Explain what you observed and suggest specific steps for the human to fix.
 Do not pretend the task succeeded.`;
 
-/** Matches anything in double braces on one line. */
+/** Placeholder such as `{{name}}`, on one line. */
 const PLACEHOLDER = /\{\{([^{}\n]*)\}\}/g;
 
 /** Placeholder names, in the order of their first use. */

@@ -45,7 +45,7 @@ export class RunQueue {
     return Math.max(0, this.ports.places(null) - this.taken(null) - waiting.length);
   }
 
-  /** Starts as many runs as there are slots. A machine without a free slot holds up only its own runs. */
+  /** Starts waiting runs while there are free slots. A machine without a free slot delays only its own runs. */
   pump(): void {
     const full = new Set<string | null>();
     for (let at = 0; !this.closed && at < this.waiting.length; ) {
@@ -92,8 +92,8 @@ export class ChatClaims {
   }
 
   /**
-   * Claims all chats or none, synchronously, so that no other call can come in between. Returns a function that
-   * releases them.
+   * Claims all of these chats or none. Returns a function that releases them. Synchronous, so that no other call can
+   * come in between.
    */
   claim(chats: string[]): () => void {
     for (const chat of chats) this.refuseBusy(chat);

@@ -35,7 +35,7 @@ export function attentionLevel(
 
 /** A list of runs as it was when its first page was requested. */
 export interface BoardPage {
-  /** The filter of the list, because a cursor is valid only for the same filter. */
+  /** The filter of the list. A cursor is valid only for the same filter. */
   asked: string;
   at: number;
   /**
@@ -60,7 +60,7 @@ export class BoardPages {
     return name;
   }
 
-  /** Undefined if the list is too old, or from another hub. */
+  /** Finds a stored list. Undefined if it was dropped, or belongs to another hub. */
   find(name: string): BoardPage | undefined {
     return this.kept.get(name);
   }

@@ -79,11 +79,11 @@ const ANSWERED: ReadonlySet<EngineEvent['type']> = new Set([
 export class EngineReport {
   end: EngineEnd | null = null;
   /**
-   * True if the engine has reported its end and has not continued since. It continues when a sub-agent runs longer
+   * True if the engine has reported its end. False again if it continues, for example because a sub-agent runs longer
    * than the answer.
    */
   hasEnded = false;
-  /** The API's last failure. Cleared when an event shows that the model has answered since. */
+  /** The last failure of the API. Null again once the model has answered. */
   retry: (ApiRetry & { text: string }) | null = null;
   /** Notes for the result. */
   readonly notes = new Set<string>();
@@ -168,7 +168,7 @@ const MAX_ACTIVITY_LENGTH = 300;
 /** Number of events allowed in a burst, and afterwards per second. */
 const AT_ONCE = 50;
 const A_SECOND = 5;
-/** Part of the burst reserved for tool calls, so that text cannot crowd them out. */
+/** Part of the burst that is reserved for tool calls, so that text events cannot use all of it. */
 const FOR_TOOLS = 10;
 
 /** Limits an agent's events to a rate that the database and a reader can follow. Skipped events are counted. */

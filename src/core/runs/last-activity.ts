@@ -38,7 +38,7 @@ export class LastActivity {
     if (!this.isLive(id)) return null;
     const [event] = await this.store.events({ runId: id, types: ['run.activity'], limit: 1, reverse: true });
     const found = event?.body.type === 'run.activity' ? activityOf(event, event.body.text) : null;
-    // Events that arrived during the read are newer, so they are kept.
+    // Events that arrived during the read are newer than the result of the read, so they count.
     if (this.isLive(id) && !this.known.has(id)) this.known.set(id, found);
     return this.known.get(id) ?? found;
   }

@@ -21,7 +21,7 @@ export const WAITING: readonly RunStatus[] = ['waiting_review', 'waiting_childre
 /** Maximum delay of setTimeout. Longer deadlines need several timers. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Input of a turn, kept in memory so that the start reads no files. */
+/** Prompt, environment and other input of a turn, kept in memory so that the start of a turn reads no files. */
 export interface RunMaterial {
   prompt: string;
   promptFile: string;
@@ -33,15 +33,15 @@ export interface RunEngine {
   spec: EngineSpec;
 }
 
-/** Receives the events that an agent reports while it runs. */
+/** Listener for everything that an agent reports while it runs. */
 export interface RunListener {
   activity(body: EventBody): void;
   usage(): void;
   /** Called for a message of the conversation, including messages that an earlier hub has already read. */
   message(message: TraceMessage, place: MessagePlace): void;
   /**
-   * Called with every output line, after the events of the line. `isCut` is true if `line` is only the beginning of a
-   * line that was too long to read.
+   * Called with every output line, after its events. `isCut` means that `line` is only the beginning of a line that
+   * was too long.
    */
   line?(line: string, isCut: boolean): void;
 }
@@ -50,8 +50,8 @@ export interface RunListener {
 export class LiveRun {
   readonly run: Run;
   /**
-   * Null for a running turn that this hub took over, which no longer needs the material. Also null before `load` for
-   * a run from the queue of an earlier hub.
+   * Null for a running turn that an earlier hub started, because only the start needs the material. Also null before
+   * `load`.
    */
   material: RunMaterial | null;
   turn: Turn | null = null;
@@ -63,9 +63,9 @@ export class LiveRun {
   stopAskedAt: number | null = null;
   /** True when the outcome of the turn is decided and being written. The turn can no longer be stopped. */
   isEnding = false;
-  /** A write about the run that the next change must wait for. */
+  /** The change of the run that is being written. The next change waits for it. */
   changing: Promise<void> | null = null;
-  /** False if the run certainly has no messages. The end of the run then does not read the database. */
+  /** False if the run certainly has no messages, so that the end of the run need not search the database for them. */
   mayHaveMessages = false;
   /** Pending writes of messages for the run. The turn does not end before they are done. */
   telling: Promise<unknown> = Promise.resolve();
@@ -81,7 +81,7 @@ export class LiveRun {
   /** Usage of the chat before this run. Null if unknown. */
   chatTotals: Usage | null;
   /**
-   * The engine's mark of the chat at the end of the turn. Undefined if it was not read, or if the engine has no
+   * Mark of the chat at the end of the turn, from the engine. Undefined if it was not read, or if the engine has no
    * marks.
    */
   chatMark: string | null | undefined = undefined;
@@ -110,10 +110,7 @@ export class LiveRun {
   readonly ended = Promise.withResolvers<void>();
   /** Resolved with the ended run, before its end is on disk. */
   readonly decided = Promise.withResolvers<Run>();
-  /**
-   * Resolved when nothing more is written about the end of the current turn: the run has ended, or waits for a
-   * review.
-   */
+  /** Resolved when the end of the current turn is completely written: the run has ended, or waits for a review. */
   turnOver = Promise.withResolvers<void>();
 
   /** Reports the number of skipped events at the end of the turn. */
@@ -121,7 +118,7 @@ export class LiveRun {
   /** Number of output lines that were too long to read as events. */
   linesDropped = 0;
 
-  /** Null before `load`, for a run that an earlier hub left in the queue. */
+  /** Null before `load` if an earlier hub left the run in the queue. */
   private built: RunEngine | null;
   private follower: ReturnType<RunFiles['follow']> | null = null;
   /** Deadline on the monotonic clock. Null if there is no timer. */
@@ -242,8 +239,8 @@ export class LiveRun {
   }
 
   /**
-   * Totals of the chat for the next turn. A turn that reported nothing keeps the earlier figures. Null if the stored
-   * totals stay.
+   * Totals of the chat for the next turn. Earlier figures stay if the turn reported nothing. Null to keep the stored
+   * totals.
    */
   get totalsOfChat(): ChatTotals | null {
     const before = this.chatMark === undefined || this.chatTotals === NOTHING_USED ? null : this.chatTotals;

@@ -27,7 +27,7 @@ export async function savePlan(
   await files.write(turn, PLAN_FILE, JSON.stringify(plan));
 }
 
-/** Null if the file can no longer be read. */
+/** Loads the plan. Null if its file cannot be read any more. */
 export async function loadPlan(
   files: RunFiles,
   run: Run,
@@ -50,7 +50,7 @@ export async function loadPlan(
 const COMMAND_FILE = 'command.json';
 const Arguments = z.array(z.string());
 
-/** Shown length of an argument. It is enough to recognise a schema or a text that a template put there. */
+/** Maximum length of a shown argument. It is enough to recognise a schema or a text. */
 const MAX_ARGUMENT_LENGTH = 500;
 /**
  * Minimum length of a task that is searched for in arguments, because short words also occur in unrelated arguments.

@@ -41,7 +41,7 @@ export interface PlannedRun {
   variables: Record<string, string>;
   /** Notes for the caller about how the run will be executed. */
   notes: string[];
-  /** Snapshot of the folder, taken while the other parts of the run are planned. Null if that would not save time. */
+  /** Snapshot of the folder. It is taken while the rest of the run is planned. Null if that would not save time. */
   baseline: Promise<Baseline> | null;
 }
 
@@ -149,7 +149,7 @@ export async function planRun(
 const NOTHING_KEPT =
   '`leftovers: keep` has no effect in a sandbox: everything that the agent started ends with it. `sandbox: off` keeps it.';
 
-/** The machine that the call names, then the role's, then that of the calling run. */
+/** The machine that is named by the call, otherwise by the role, otherwise the calling run's. */
 const askedMachine = (
   { machine }: RunRequest,
   role: Role | null,
@@ -300,7 +300,7 @@ async function checkPlace(
     );
 }
 
-/** Variables that Squad uses to create pull requests and issues. The agent does not get them. */
+/** Variables with which Squad creates pull requests and issues. Agents do not get them. */
 const GITHUB_VARIABLES = ['GITHUB_TOKEN', 'GH_TOKEN'];
 
 /**
@@ -313,7 +313,7 @@ export async function splitEnvironment(
   { caller, files }: Pick<PlanContext, 'caller' | 'files'>,
 ): Promise<Pick<PlannedRun, 'env' | 'variables'>> {
   const { parent } = caller;
-  // The calling run does not have these variables, but the user set them for it.
+  // Variables of the calling run that only the gateway has. The user set them, so its child runs get them too.
   const inherited = Object.fromEntries(
     Object.entries(parent ? await files.variables(parent.id) : {}).filter(
       ([name]) => !isEditorVariable(name),
@@ -338,7 +338,9 @@ export async function splitEnvironment(
 const pick = (env: Record<string, string>, isPicked: (name: string) => boolean | undefined) =>
   Object.fromEntries(Object.entries(env).filter(([name]) => isPicked(name)));
 
-/** Merges the options of the call, the role and the configuration, limited by the options of the calling run. */
+/**
+ * Merges the options of the call, the role and the configuration. They are limited to what the calling run may do.
+ */
 export async function planOptions(
   request: RunRequest,
   role: Role | null,

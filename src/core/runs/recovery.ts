@@ -177,6 +177,6 @@ const placedTurn = ({ id, turn, options }: Run) => ({ runId: id, number: turn, m
 async function end(found: FoundTurn): Promise<void> {
   if (found.state !== 'live') return;
   found.turn.stop(0);
-  // A machine that does not answer gets the stop later. The start of the hub does not wait for it.
+  // A machine that does not answer gets the stop request later, and the start of the hub does not wait for it.
   if (!found.turn.isAway?.()) await found.turn.ended;
 }

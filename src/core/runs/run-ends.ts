@@ -38,7 +38,7 @@ export interface RunEndPorts extends TurnEndPorts, EvidencePorts {
    * for it.
    */
   onTurnOver(run: Run): void;
-  /** The runs in memory. */
+  /** All runs in memory. */
   live: Pick<Map<RunId, LiveRun>, 'delete' | 'get'>;
   ledger: RunLedger;
   budgets: BudgetWatch;
@@ -112,8 +112,8 @@ export class RunEnds {
   }
 
   /**
-   * Determines how a run continues whose turn has completed: with another turn, because it has messages or because
-   * child runs that it started have ended, or idle, because one of these may still happen.
+   * Decides how a run continues after a completed turn: with another turn if messages or ends of child runs are
+   * waiting, or idle if such may still come.
    */
   private async nextTurn(entry: LiveRun, messages: Waiting[]): Promise<Next> {
     const { run, overBudget: spending, seenEnds } = entry;
@@ -221,7 +221,7 @@ export class RunEnds {
     });
   }
 
-  /** Records that these messages are still waiting, because the turn that should have delivered them has ended. */
+  /** Records that these messages wait again, because the turn that should have delivered them has ended. */
   private async queueMessages(run: Run, messages: Waiting[]): Promise<void> {
     if (messages.length === 0) return;
     await this.ports.ledger.commit({ events: messages.map(told => this.queued(run, told)) });
@@ -278,7 +278,7 @@ export class RunEnds {
       run.options.wake !== null &&
       (await newsOf(run, this.ports.store)
         .then(({ hasLive }) => hasLive)
-        .catch(() => false)); // the same error is reported when the next turn is determined
+        .catch(() => false)); // an error is ignored here, because it is reported when the next turn is determined
     return closeTurn(entry, end, this.ports, this.ports.ledger, !isIdle);
   }
 
@@ -329,13 +329,13 @@ export class RunEnds {
   }
 }
 
-/** Another turn of a run that has not ended: its text, and what is committed with it. */
+/** Text of a run's next turn, and the changes that are committed with it. */
 interface NextTurn {
   text: string;
   change: Change;
 }
 
-/** How a run continues after a completed turn. It ends if neither is set. */
+/** How a run continues after a completed turn. The run ends if no field is set. */
 interface Next {
   begin?: NextTurn;
   isIdle?: boolean;

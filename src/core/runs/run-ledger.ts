@@ -68,8 +68,8 @@ export class RunLedger {
   }
 
   /**
-   * Records the end of a turn of a run that continues. The run keeps its chat and its files. With a `step` the run's
-   * status changes. Without one the run waits for a review already.
+   * Records the end of a turn of a run that continues. The run keeps its chat and files. Its status changes by
+   * `step`; without a step it already waits for a review.
    */
   async paused(
     entry: LiveRun,
@@ -213,7 +213,7 @@ export class RunLedger {
   }
 }
 
-/** Chats of a run for the database. The totals belong to the run's current chat. Its other chats are only released. */
+/** Rows for the chats of a run. Only the current chat gets totals; the other chats are released. */
 const chatsOf = (
   { chatId, engine, createdAt }: Run,
   runId: RunId | null,
@@ -222,8 +222,8 @@ const chatsOf = (
 ): Chat[] => [...ids].map(id => ({ id, engine, runId, totals: id === chatId ? totals : null, createdAt }));
 
 /**
- * Saves a squad: first the files of its runs, then its rows and the change `along` in one transaction. If anything
- * fails, nothing is left behind.
+ * Saves a squad: first the files of its runs, then its rows together with the change `along` in one transaction.
+ * Leaves nothing behind on an error.
  */
 export async function saveSquad(
   { squad, runs }: PlannedSquad,

@@ -20,7 +20,7 @@ export const RunRecord = z.object({
   run: Run,
   turns: z.array(Turn),
   chats: z.array(Chat),
-  /** Reviews of this run's work. */
+  /** Reviews of work that this run did. */
   reviews: z.array(Review),
   events: z.array(z.object({ at: z.number(), body: EventBody })),
 });
@@ -72,7 +72,7 @@ export function keepRecords<S extends Store>(
   const waiting = new Map<RunId, { part: Part; written: PromiseWithResolvers<void> }>();
   let isDue = false;
 
-  /** Writes this part of the record, together with a part that is still waiting. */
+  /** Writes this part of the record, merged with the part that is waiting. */
   async function write(id: RunId, part: Part | null): Promise<void> {
     const held = waiting.get(id);
     if (!held && !part) return;
@@ -173,7 +173,7 @@ function partsOf(change: Change): Map<RunId, Part> {
 
 const isRecorded = ({ type }: EventBody): boolean => (RECORDED_EVENTS as readonly string[]).includes(type);
 
-/** Null if the record is incomplete and has to be read from the database. */
+/** Adds a part to a record. Null if the result is incomplete, so that it has to be read from the database. */
 function merge(before: RunRecord | null, part: Part): RunRecord | null {
   const squad = part.squad ?? before?.squad;
   const run = part.run ?? before?.run;

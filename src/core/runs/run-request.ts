@@ -45,7 +45,7 @@ export interface RunRequest extends z.infer<typeof SavedRequest> {
   /** Id of the new run, from a caller that has to recognise it if the hub dies meanwhile. */
   id?: RunId;
   approvals?: Approvals;
-  /** Servers of the editor from which the run is started. */
+  /** MCP servers of the editor from which the run is started. */
   editor?: EditorServers | null;
   roleId?: string;
   task: string;
@@ -58,7 +58,7 @@ export interface RunRequest extends z.infer<typeof SavedRequest> {
   /** For a retry or a reply: the lineage of the first run. */
   lineageId?: RunId;
   takesUp?: TakesUp;
-  /** For a retry or a reply: the sandbox of the first run. The new run's sandbox must not be weaker. */
+  /** For a retry or a reply: the sandbox of the first run. The new run must not have a weaker sandbox. */
   keeps?: RunSandbox;
   /**
    * For a reply: the engine of the first run, because a chat belongs to one engine. For a subagent call: the engine
@@ -67,7 +67,7 @@ export interface RunRequest extends z.infer<typeof SavedRequest> {
   spec?: EngineSpec;
   /** For a reply: the folder of the first run. */
   place?: { directory: string; worktree: Worktree | null };
-  /** For a review: the run under review. */
+  /** For a reviewer: the run under review. */
   reviewOf?: RunId;
   forkOf?: Worktree;
 }
@@ -77,7 +77,7 @@ export interface SquadRequest {
   metadata?: Record<string, unknown>;
 }
 
-/** Options from the call and the role, where the call takes precedence. Options that come from elsewhere are null. */
+/** Merges options of the call and the role; the call takes precedence. Options that neither sets are null. */
 export function optionsOf(request: RunRequest, meta: RoleMeta): RunOptions {
   const budgetUsd = own(request.budgetUsd, meta.budget);
   if (budgetUsd !== null && !(budgetUsd > 0))

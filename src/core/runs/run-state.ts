@@ -23,7 +23,7 @@ const TABLE: Partial<Record<RunStatus, Partial<Record<RunTransition, RunStatus>>
     start: 'running',
     // A run can fail before its agent exists: without a chat, a command or a process.
     fail: 'error',
-    // The timeout of a subagent call includes the time in the queue.
+    // A queued run can time out, because the timeout of a subagent call includes the time in the queue.
     time_out: 'timeout',
     cancel: 'cancelled',
     lose: 'lost',

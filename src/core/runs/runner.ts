@@ -54,7 +54,7 @@ export interface RunnerPorts
   engines: Engines;
   settings(): HubSettings;
   prices(): PriceList;
-  /** Whether the run has an open question. */
+  /** Whether the run has an open question in the inbox. */
   isAsking(id: RunId): boolean;
 }
 
@@ -148,8 +148,8 @@ export class Runner {
   }
 
   /**
-   * Takes a snapshot early, only for runs that start at once. For a queued run, changes that others make before it
-   * starts would count as its own.
+   * Takes a snapshot early if a run would start at once. For a queued run, changes by others before its start would
+   * count as its own.
    */
   earlyBaseline(directory: string): Promise<Baseline> | null {
     return this.queue.free > 0 ? takeBaseline(directory, this.ports.workTree) : null;
@@ -239,7 +239,8 @@ export class Runner {
     along: (delivery: 'in_turn' | 'queued') => NewEvent[] = () => [],
   ): Promise<'in_turn' | 'queued' | null> {
     const entry = this.live.get(id);
-    // The turn is ending, or the next one is being queued. Afterwards the run has ended, or has another turn.
+    // Waits while the turn is ending or the next one is being queued. After that, the run has ended or has another
+    // turn.
     while (entry && this.live.has(id) && (entry.isEnding || entry.changing))
       await (entry.isEnding ? entry.turnOver.promise : entry.changing);
     if (!entry || !this.live.has(id)) return null;
@@ -305,7 +306,7 @@ export class Runner {
     return [...this.live.values()].map(entry => entry.run);
   }
 
-  /** How long the run has been silent. Null if it recently had output or other activity. */
+  /** How long the run has been silent. Null if it was active recently. */
   silenceOf(id: RunId): Silence | null {
     return this.stalls.of(id);
   }
@@ -378,7 +379,7 @@ export class Runner {
     // The turn is just ending. It may end the run, or leave it waiting for a review.
     while (entry?.isEnding && this.live.has(id)) await entry.turnOver.promise;
     if (!entry || isEnd(entry.run.status) || !this.live.has(id)) return false;
-    // A limit of a turn, such as its timeout, no longer matters once that turn is over.
+    // A limit of a turn, such as its timeout, does not apply to later turns.
     if (TURN_LIMITS.includes(reason) && (entry.isPaused || entry.turnNumber !== turn)) return false;
     if (entry.stop === null) {
       entry.stop = reason;
@@ -471,7 +472,7 @@ export class Runner {
     const turns = turn && turn.endedAt === null ? [{ ...turn, endedAt: clock.now() }] : [];
     const events = await this.ends.missed(run, () => true);
     await this.ledger.ended(run, 'lose', error, { turns, events }, null, null);
-    // The run may have been added before recovery gave up on it.
+    // The run may already be in memory, if recovery gave up on it late.
     const entry = this.live.get(run.id);
     if (entry) this.ends.forget(entry);
   }

@@ -19,7 +19,7 @@ import type { LiveRun } from './live-run.ts';
  *
  * Output means a whole line, growth of the output file, or an event of the engine.
  */
-/** `away` means that the run's machine does not answer. */
+/** State of silence. `away` means that the run's machine does not answer. */
 export type SilenceState = 'working' | 'slow_start' | 'silent' | 'stalled' | 'dead' | 'away';
 
 export interface Silence {
@@ -107,7 +107,7 @@ export class OutputSilence {
     return { state: 'dead', since: lifelessSince, sentence };
   }
 
-  /** Only observed inactivity counts, not the time before the first sample. */
+  /** Only inactivity between samples counts, not the time before the first sample. */
   private stalled(now: number, quietSince: number): Silence | null {
     if (this.stillSince === null || !this.sample) return null;
     if (now - quietSince < this.stallMs || now - this.stillSince < this.stallMs) return null;

@@ -70,7 +70,7 @@ export async function waitingMessages(
     });
     for (const { body } of page) {
       if (body.type !== 'run.told') return [...found.values()].reverse();
-      // A message that was queued again has two events.
+      // A message that was queued again has two events and is returned once.
       if ((body.delivery === 'queued' || !hasTaken(body.id)) && !found.has(body.id)) found.set(body.id, body);
     }
     if (page.length < PAGE) return [...found.values()].reverse();
@@ -98,7 +98,7 @@ export async function receipts(
   return events;
 }
 
-/** Messages that one turn may send. An agent that sends more than that does so in a loop. */
+/** Maximum number of messages that one turn may send. An agent that sends more is in a loop. */
 const MAX_SENT = 200;
 
 export interface Sent {
@@ -107,8 +107,8 @@ export interface Sent {
 }
 
 /**
- * Returns the message if the agent sent it to the same run in this turn before. An agent whose call was interrupted by a
- * restart of the hub calls again with the same text. Throws MESSAGE_LIMIT.
+ * Returns the same message to the same run from this turn, if there is one: an agent repeats its call after a restart
+ * of the hub. Throws MESSAGE_LIMIT.
  */
 export async function sentBefore(
   { id: runId }: Run,
@@ -166,8 +166,8 @@ export async function endText(
 }
 
 /**
- * Child runs that have ended since the run was last told about such ends, whether others have not ended, and how often
- * the run was woken.
+ * News for a lead: child runs that have ended since its last notification, whether others are still running, and how
+ * often the lead was woken.
  */
 export async function newsOf(
   run: Run,
@@ -177,7 +177,7 @@ export async function newsOf(
   const told = new Set(events.flatMap(({ body }) => (body.type === 'run.woken' ? body.children : [])));
   const wakes = events.length;
   if (run.options.wake === null) return { ended: [], hasLive: false, wakes };
-  // A reviewer reports through its feedback.
+  // Reviewers are left out, because a reviewer reports by its feedback.
   const children = (await store.runs({ parentId: run.id, limit: MAX_CHILDREN })).filter(
     ({ reviewOf }) => reviewOf === null,
   );

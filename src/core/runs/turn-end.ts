@@ -24,7 +24,7 @@ const READ_TRIES = 5;
 const MAX_FILE_BYTES = 64 * 1024;
 /** Size limit of a structured answer. */
 const MAX_STRUCTURED_LENGTH = 4 * 1024 * 1024;
-/** Listener for output that is read again only for its messages and for how the turn ended. */
+/** Listener that ignores activity. It is used to read output again only for messages and for the end of the turn. */
 export const messagesOnly = (entry: LiveRun, { traces }: Pick<TurnEndPorts, 'traces'>): RunListener => ({
   activity: () => {},
   usage: () => {},
@@ -84,7 +84,10 @@ async function nameChat(entry: LiveRun, { files, warn }: TurnEndPorts): Promise<
       );
 }
 
-/** Reads the mark of the chat. The next turn uses it to detect whether the chat was used outside Squad in between. */
+/**
+ * Stores the engine's mark of the chat. The next turn compares marks, to detect use of the chat outside Squad in
+ * between.
+ */
 async function markChat(entry: LiveRun, { files, warn }: TurnEndPorts): Promise<void> {
   const { run, engine } = entry;
   if (!engine.chatMark || run.chatId === null) return;
@@ -106,7 +109,7 @@ export async function closeTurn(
   end: TurnEnd,
   ports: TurnEndPorts,
   ledger: RunLedger,
-  /** False if the run certainly continues, so that this is not its final answer. */
+  /** False if the run certainly continues. The answer is then not the final one. */
   isFinal: boolean,
 ): Promise<Outcome> {
   const { run, turn, engine, report } = entry;

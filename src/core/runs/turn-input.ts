@@ -29,7 +29,7 @@ export function turnInput(
   };
 }
 
-/** Facts for the driver of a turn that an earlier hub started. Its first lines are already written. */
+/** Facts for the driver of a turn that an earlier hub started. The first lines of the turn are already written. */
 export async function driverStart(
   run: Run,
   turn: TurnRef,
@@ -54,7 +54,10 @@ function budgetLeft({ options: { budgetUsd }, usage, turn }: Run): number | null
 
 const SMALLEST_BUDGET = 0.01;
 
-/** A run without a chat also has a chat folder, under the run's own id, because an engine may need a home folder. */
+/**
+ * Files of a turn. A run without a chat gets a chat folder under its own id, because an engine may need a home
+ * folder.
+ */
 export function turnFiles(files: RunFiles, turn: TurnRef, { engine, chatId, id }: Run): TurnFiles {
   const chat = chatId ?? id;
   return {

@@ -14,7 +14,7 @@ export const stateEnvironment = ({
 }: Pick<TurnInput, 'env' | 'options' | 'files'>): Record<string, string> =>
   options.sandbox.level === 'off' ? env : { HOME: join(files.chatFolder, 'home') };
 
-/** Like `stateEnvironment`, for the chat of a run. */
+/** Like `stateEnvironment`, for a run and its chat. */
 export const chatEnvironment = (
   { engine, chatId, id, options }: Pick<Run, 'engine' | 'chatId' | 'id' | 'options'>,
   env: Record<string, string>,

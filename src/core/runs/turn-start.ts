@@ -150,7 +150,7 @@ export async function startTurn(
   entry.earlyBaseline = null;
   if (needsChat(entry)) {
     const chatId = await openChat(entry, material, ports);
-    // A create-chat command may print the id of an existing chat.
+    // A create-chat command may print the id of a chat that another run is using.
     refuseBusyChat(chatId);
     entry.takeChat(chatId);
     entry.chatBefore = chatId;
@@ -230,8 +230,8 @@ async function confinedSetUp(
 }
 
 /**
- * Usage of the chat before this turn. Totals are dropped if the chat was used outside Squad since the last turn,
- * because they would count for this turn.
+ * Usage of the chat before this turn. If the chat was used outside Squad since the last turn, its totals are dropped,
+ * because that usage would count for this turn.
  */
 async function totalsBefore(
   run: Run,

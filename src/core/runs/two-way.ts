@@ -193,13 +193,13 @@ export class TwoWayTurn {
       await process
         .endInput?.()
         .catch(thrown => this.ports.warn(`The input of ${this.run.id} could not be ended`, thrown));
-      await delay(END_AGAIN_MS, null, { signal, ref: false }).catch(() => {}); // the wait was aborted, because the turn has ended
+      await delay(END_AGAIN_MS, null, { signal, ref: false }).catch(() => {}); // the turn has ended, which aborts the wait
     }
   }
 
   /**
-   * Call this when the turn has ended, but not when the hub only stops watching the turn. The agent's questions stay
-   * open in that case.
+   * Call this when the turn has ended. Do not call it when only the hub stops, because the agent's questions then
+   * stay open.
    */
   end(): void {
     this.isClosed = true;

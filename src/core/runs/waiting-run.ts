@@ -145,7 +145,7 @@ export async function writeNextAttempt(
   entry.material = { prompt, promptFile, env };
 }
 
-/** Serialises changes of a run: only one is written at a time. */
+/** Runs changes of a run one at a time. */
 async function changing<T>(entry: LiveRun, write: () => Promise<T>): Promise<T> {
   const writing = write();
   entry.changing = writing.then(

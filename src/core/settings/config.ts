@@ -12,7 +12,7 @@ import { StateMode } from '../../schema/run.ts';
 import { isWeaker, type NetworkAccess, type SandboxLevel } from '../../schema/sandbox.ts';
 import type { IgnoredSetting } from '../ports/workspace.ts';
 
-/** All settings that were found, before precedence is decided. */
+/** All settings as found in their sources, before precedence is applied. */
 export interface ConfigSources {
   workspace: string;
   env: Readonly<Record<string, string | undefined>>;
@@ -44,7 +44,7 @@ interface Trustable {
 export interface TemplateFile extends Trustable {
   file: string;
   text: string;
-  /** Why the file cannot be read, which matters only if the template is used. Null if it can. */
+  /** Error of reading the template file. It is reported only if the template is used. Null if the file was read. */
   fault: string | null;
 }
 
@@ -104,7 +104,7 @@ interface Candidate<T> {
   origin: ConfigOrigin;
   source: string;
   read(): T;
-  /** Why the value must be ignored, and which file it is in. Null if it may be used. */
+  /** Why the value must be ignored, with the file that contains it. Null if the value may be used. */
   barred?(): { file: string; reason: string } | null;
 }
 
@@ -297,7 +297,7 @@ const fromFiles = <K extends keyof WorkspaceFile & keyof UserFile>(
   fromUser(sources, key, value => value),
 ];
 
-/** Without trust a repository can only confine its runs more than the user does. */
+/** An untrusted repository can make its runs' sandbox stricter than the user's, but never weaker. */
 const confinements = <K extends 'sandbox' | 'network'>(sources: ConfigSources, key: K) =>
   fromFiles(sources, key, { needsTrust: weakens(sources, key) }) as Candidates<NonNullable<WorkspaceFile[K]>>;
 

@@ -17,9 +17,7 @@ import {
 } from '../runs/plan-run.ts';
 import type { RunRequest } from '../runs/run-request.ts';
 
-/**
- * True while the run exists only for its caller. A subagent run that was retried or replied to is like any other run.
- */
+/** True if the run exists only for its caller. A retry of a subagent run, or a reply to it, is an ordinary run. */
 export const isSubagentCall = ({ options }: Pick<Run, 'options'>): boolean =>
   options.subagent !== null && options.takesUp === null;
 

@@ -14,7 +14,7 @@ interface BacklogPlaces {
   /** Lines of the file, each with its line end. */
   lines: string[];
   items: ItemPlace[];
-  /** Groups of the backlog. `end` is the line after the last line of the group that is not blank. */
+  /** Groups of the backlog. `end` is the line after the last non-blank line of the group. */
   groups: { group: BacklogGroup; end: number }[];
 }
 
@@ -251,7 +251,7 @@ const eolOf = (lines: readonly string[]): string => /\r?\n$|\r$/.exec(lines[0] ?
 const itemsOf = (text: string): BacklogItem[] => readBacklog(text).groups.flatMap(({ items }) => items);
 const textsOf = (text: string) => readBacklog(text).groups.map(({ title, text }) => ({ title, text }));
 
-/** Whether both lists are equal. With `mayGrow`, one more heading at the end is allowed. */
+/** Whether both lists are equal. With `mayGrow`, `found` may have one more heading at its end. */
 function isSame(found: readonly object[], wanted: readonly object[], mayGrow = false): boolean {
   const compared = mayGrow ? found.slice(0, Math.max(wanted.length, found.length - 1)) : found;
   return JSON.stringify(compared) === JSON.stringify(wanted);

@@ -52,7 +52,7 @@ export interface Member {
   status: string | null;
   /** Name of the member's folder in `agents/`. */
   agent: string;
-  /** The heading above the table. */
+  /** Heading above the member's table. */
   group: string | null;
   /** Values of the other columns of the table. */
   more?: Record<string, string>;

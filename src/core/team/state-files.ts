@@ -51,7 +51,7 @@ export function addToLog(
   return { replace: above + (isShort ? ours + added : newest(ours + added)) };
 }
 
-/** The file with Squad's part of it replaced. */
+/** Replaces Squad's part of the file. */
 export function withState(file: string | null, text: string): string {
   return `${split(file, CONTEXT_HEAD).above}\n${text}\n`;
 }

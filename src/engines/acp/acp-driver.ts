@@ -23,7 +23,7 @@ export function acpDriver(start: DriverStart): Driver {
   const running = new Set<string>();
   const asked = new Map<string, { params: Fields; content: string }>();
   const answered = new Set<string>();
-  /** Reasons of refusals after which the agent has not continued. */
+  /** Reasons of refusals. They are sent as a prompt if the turn ends before the model has continued. */
   let reasons: string[] = [];
   const refusals = new Map<string, string>();
   let session: string | null = null;
@@ -62,7 +62,7 @@ export function acpDriver(start: DriverStart): Driver {
     if (!running.delete(id)) return [];
     if (!failed) waiting.delete(id);
     isInterrupted = false;
-    // Nobody waits for answers any more after the end of the turn that asked.
+    // The turn has ended, so its open questions are withdrawn.
     const events: DriverEvent[] = [...asked.keys()].map(ask => ({ type: 'withdrawn', id: ask }));
     asked.clear();
     const why = reasons;
@@ -138,7 +138,7 @@ export function acpDriver(start: DriverStart): Driver {
       if (method === null) return response(text(event.id) ?? '', event);
       if (event.id === undefined) {
         const update = fields(fields(event.params).update).sessionUpdate;
-        // The model has continued without what was refused.
+        // The model has continued, so it does not need the reasons.
         if (update === 'agent_message_chunk' || update === 'tool_call') reasons = [];
         return [];
       }
@@ -195,7 +195,7 @@ function askOf(id: string, { toolCall }: Fields): EngineAsk {
 /** Kinds of tools that change nothing. */
 const LOOKING = ['read', 'search', 'think'];
 
-/** True if the role allows the tool without a question. Agents say themselves what a tool does. */
+/** True if the role allows the tool without asking. The kind of the tool is as the agent reports it. */
 function isPermitted({ kind, locations }: Fields, { cwd, options }: DriverStart): boolean {
   const { permission } = options;
   if (permission === 'full' || LOOKING.includes(text(kind) ?? '')) return true;
@@ -208,7 +208,7 @@ function isBelow(folder: string, path: string): boolean {
   return way !== '..' && !way.startsWith('../') && !isAbsolute(way);
 }
 
-/** Every agent can start a program. In a sandbox the program cannot reach the hub. */
+/** Squad's server is a program that the agent starts. Inside a sandbox that program could not reach the hub. */
 function serversOf({ endpoint, options }: DriverStart): Fields[] {
   if (endpoint === null) return [];
   const { url, token, relay } = endpoint;

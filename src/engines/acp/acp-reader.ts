@@ -79,7 +79,7 @@ export function acpReader(): EngineReader {
       if (event === null) return [];
       const params = fields(event.params);
       if (event.method === 'session/update') return isOpen ? update(fields(params.update)) : [];
-      // Some agents report a tool only when they ask for it.
+      // Some agents report a tool call only in their request for permission.
       if (event.method === 'session/request_permission') return tool(fields(params.toolCall));
       if (event.method !== undefined) return [];
       if (event.id === SESSION_REQUEST) return opened(event);

@@ -16,8 +16,8 @@ export const messageTokens = (usage: Fields): Tokens => ({ ...apiTokens(usage), 
  */
 export function resultCount(result: Fields, before: Counted | null): Counted {
   const since = modelCounts(result.model_usage_since_last_result);
-  // If this field is present and empty, nothing was used since the last result. The totals of the whole chat cannot
-  // show that.
+  // A field that is present but empty means that nothing was used since the last result. The totals of the chat
+  // cannot show that.
   if (result.model_usage_since_last_result !== undefined)
     return together([...(before ? [before] : []), ...since, NOTHING]);
   const byModel = modelCounts(result.modelUsage);

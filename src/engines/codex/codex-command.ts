@@ -26,7 +26,7 @@ export async function codexCommand(input: TurnInput, { program }: { program: str
     );
   for (const name of serversIn(config)) argv.push(...setting(`mcp_servers.${name}.enabled`, 'false'));
   if (endpoint) argv.push(...setting(`mcp_servers.${RUN_SERVER}`, server(endpoint)));
-  // The driver names the chat of a fed turn.
+  // In a fed turn the driver names the chat, not the command line.
   const chat = input.continues && input.chatId !== null ? chatUuid('Codex', input.chatId) : null;
   if (!isFed) argv.push(...(chat === null ? [] : ['resume', chat]), '-');
   return {

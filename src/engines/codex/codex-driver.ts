@@ -13,11 +13,11 @@ export const PROMPT_REQUEST = 'prompt';
  * message.
  */
 export function codexDriver({ prompt, cwd, model, chatId, continues, options }: DriverStart): Driver {
-  /** Messages that the model has not got yet. */
+  /** Messages that have not reached the model yet. */
   const waiting = new Set<string>();
-  /** Messages that Codex may still give to its model. */
+  /** Messages that Codex has but may not have given to its model yet. */
   const pending = new Set<string>();
-  /** Turns of the messages that Codex has accepted. */
+  /** Maps each message that Codex has accepted to its turn. */
   const turnOf = new Map<string, string>();
   const running = new Set<string>();
   const completed = new Set<string>();
@@ -124,7 +124,7 @@ export function codexDriver({ prompt, cwd, model, chatId, continues, options }: 
     answer({ id }: EngineAsk, answer: EngineAnswer) {
       const { method, params } = asked.get(id) ?? { method: '', params: {} };
       const line = reply(id, result(method, params, answer.isGiven));
-      // Codex tells its model only that the user refused. The reason is a message, which the model gets with it.
+      // Codex tells its model only that the user refused, so the reason is sent as a message before.
       return answer.isGiven ? [line] : [message(`no-${id}`, answer.why), line];
     },
     get isReady() {
@@ -183,7 +183,7 @@ const FILES = 'item/fileChange/requestApproval';
 const PERMISSIONS = 'item/permissions/requestApproval';
 const ELICITATION = 'mcpServer/elicitation/request';
 
-/** Null for requests that are not for a person. */
+/** Converts a request of Codex to a question. Null for requests that no person has to answer. */
 function askOf(
   id: string,
   method: string,

@@ -19,10 +19,10 @@ import { PROMPT_REQUEST, THREAD_REQUEST } from './codex-driver.ts';
  */
 export function codexReader(): EngineReader {
   const calls = new ToolCalls(describeItem);
-  /** Null if the answer was too long to read. */
+  /** Text of the answer so far. Null if the answer was too long to read. */
   let answer: string | null = '';
   let ended = false;
-  /** Chat of `codex app-server`, which also reports the chats of sub-agents. */
+  /** Id of the main chat. `codex app-server` also reports the chats of sub-agents. */
   let thread: string | null = null;
 
   function item(item: Fields, isOver: boolean): EngineEvent[] {
@@ -63,7 +63,7 @@ export function codexReader(): EngineReader {
     return method === 'turn/completed' ? end([turnEnd(fields(params.turn))]) : [];
   }
 
-  /** The chat, or the reason why Codex could not open it or begin the turn. */
+  /** The id of the opened chat, or the error with which Codex could not open it or begin the turn. */
   function opened({ id, result, error }: Fields): EngineEvent[] {
     if (error !== undefined && [THREAD_REQUEST, PROMPT_REQUEST, 'init'].includes(text(id) ?? ''))
       return end([failure({ error })]);

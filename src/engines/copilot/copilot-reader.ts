@@ -108,7 +108,7 @@ function failureText({ errorMessage }: Fields): string {
   return `The model's API failed: ${text(fieldsOf(said)?.message) ?? said}`;
 }
 
-/** The event of a failed request does not say whether and when the request is repeated. The next event does. */
+/** The event of a failed request does not say when the request is repeated. The next event does. */
 function callFailed(data: Fields): EngineEvent {
   const message = failureText(data);
   const status = number(data.statusCode);
@@ -139,7 +139,7 @@ async function withoutResult(error: Fields, exit: Exit): Promise<EngineEnd[]> {
   if (text(error.message)) return [failure(error, false)];
   const [told] = await stderrEnd(exit);
   if (told?.error) return [{ ...told, code: kind(told.error, null) }];
-  if (exit.exitCode !== 0) return []; // a signal, or another exit code without a message, explains nothing
+  if (exit.exitCode !== 0) return []; // after a signal, or another exit code without a message, there is nothing to report
   const message = 'It ended without a result, though with exit code 0.';
   return [{ type: 'end', ok: false, answer: '', error: message, code: 'ENGINE_FAILED' }];
 }

@@ -61,7 +61,8 @@ const SHARED = [
 ];
 
 /**
- * The files are linked, not copied, so that a renewed login also reaches the user's CLI, and no secret is stored twice.
+ * Links the login files into the chat's home. They are not copied, so that a renewed login also reaches the user's
+ * CLI, and no secret is stored twice.
  */
 export function linkLogin(env: Record<string, string>, chatHome: string): void {
   const from = usersFolder(env);

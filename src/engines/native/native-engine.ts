@@ -121,7 +121,7 @@ export function nativePolicy({ permission, tools, outputSchema, effort }: RunOpt
 }
 
 /**
- * Without `type`: whether any provider needs the variable. With `type`: whether the variable is that provider's
+ * Whether a provider needs this variable. With `type` it is only checked whether the variable is that provider's
  * address, because the key is configured elsewhere.
  */
 export function needsProviderVariable(name: string, type?: ModelType): boolean {

@@ -14,7 +14,7 @@ export const dataPath = (env: Record<string, string>): string =>
 /** Limit for reading the log. All of a user's opencode processes write into the same file. */
 const MAX_LOG_BYTES = 256 * 1024;
 
-/** Last part of opencode's log. Empty if there is none, because the log only supplements the events. */
+/** Reads the end of opencode's log. Empty if there is none: the log only supplements the events. */
 export async function readLog(exit: Exit): Promise<string> {
   const folder = await exit.file(DATA_PATH_FILE);
   if (folder === null) return '';

@@ -27,9 +27,8 @@ const ALL_TOOLS = [...new Set(Object.values(TOOLS).flat()), 'lsp'];
 const CHANGING = ['edit', 'bash', 'task'];
 
 /**
- * Every permission is either allowed or denied: in headless mode opencode answers a permission question with no and
- * ends the turn silently. Every permission is listed by name, because a name in the user's configuration overrides a
- * general rule of Squad.
+ * Allows or denies every permission by name. In headless mode opencode answers a question with no and ends the turn
+ * silently, and a name in the user's configuration overrides a general rule.
  */
 export function opencodePermissions({ permission, tools }: RunOptions): Record<string, 'allow' | 'deny'> {
   const granted = new Set(tools === null ? ALL_TOOLS : ownTools(tools, 'opencode', TOOLS));

@@ -105,7 +105,7 @@ export function opencodeReader(): EngineReader {
   };
 }
 
-/** End of a turn in which another step started after a step with "stop", and was then killed. */
+/** End of a turn that was killed in a later step, although an earlier step had ended with "stop". */
 const KILLED_LATER: EngineEnd = {
   type: 'end',
   ok: false,

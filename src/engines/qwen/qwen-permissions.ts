@@ -23,10 +23,10 @@ const TABLE: ToolTable = {
 const SHELL = 'run_shell_command';
 const LOOKING = ['read_file', 'glob', 'grep_search', 'list_directory'];
 
-/** Tools of a role that reads and asks for everything else. A sub-agent could do things without a question. */
+/** Tools for which the agent has to ask. Sub-agents are excluded, because they could act without asking. */
 const ASKED_FOR = [...new Set(Object.values(TABLE).flat())].filter(name => name !== 'agent');
 
-/** Tools that the tool list does not control. Qwen Code has them unless they are excluded. */
+/** Tools that the tool list does not control: Qwen Code has them unless they are excluded by name. */
 const BEYOND = ['agent', 'skill', 'enter_worktree', 'exit_worktree', 'record_artifact', 'send_message'];
 
 /**

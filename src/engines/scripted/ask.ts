@@ -4,7 +4,7 @@ import { type Answer, callSquad, HUB_TIMEOUT_MS, type SquadAccess } from './call
 
 const Told = z.object({ status: z.string(), id: z.string(), answer: z.string().nullable() });
 
-/** Parses `"question" choice "another choice"`. Without quotes the whole text is the question. */
+/** Parses `"question" "choice" "choice"`. Text without quotes is a question without choices. */
 export function questionIn(words: string): { question: string; choices?: string[] } {
   if (!words.startsWith('"')) return { question: words };
   const [question = '', ...choices] = [...words.matchAll(/"([^"]*)"|(\S+)/g)].map(

@@ -72,7 +72,7 @@ const START = `start_${SECRET}`;
 const VALUE = `value_${SECRET}`;
 const FILE = `template_${SECRET}`;
 
-// `debug` only makes Eta's parser record line numbers. Eta's own compiler is not used.
+// `debug` makes Eta's parser record line numbers. Only the parser of Eta is used, not its compiler.
 const eta = new Eta({ autoTrim: false, debug: true });
 type Ast = ReturnType<typeof eta.parse>;
 

@@ -90,8 +90,8 @@ const FREE_TEXT: VariableName[] = ['prompt', 'task'];
 const CALLER_TEXT: VariableName[] = [...FREE_TEXT, 'chatId'];
 
 /**
- * Whether the value comes from one of these variables, by the variables that its expression used. A value in a local
- * variable of the template is recognised by its text.
+ * Whether the value comes from one of these variables. Decided by the variables in its expression, or for a local
+ * variable of the template by its text.
  */
 function comesFrom(value: Interpolated, names: VariableName[], values: TemplateValues): boolean {
   if (value.reads.size > 0) return names.some(name => value.reads.has(name));

@@ -70,7 +70,10 @@ export function createTemplateEngine(options: TemplateEngineOptions): Engine {
   };
 }
 
-/** Folders of all words of the command line that name a program: a template may start the agent through another program, such as `nice`. */
+/**
+ * Folders of all programs on the command line. There may be several, because a template may start the agent through
+ * another program such as `nice`.
+ */
 function programsIn(
   templates: readonly string[],
   engineCommand: string,

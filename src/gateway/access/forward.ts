@@ -7,7 +7,7 @@ import { Busy } from '../upstream/call-limit.ts';
 import type { PooledServer } from '../upstream/pool.ts';
 import { Unavailable } from '../upstream/upstream.ts';
 
-/** Keys of `_meta` that are meant for one hop of the protocol, and are not passed on. */
+/** Matches keys of `_meta` that are for one connection only, so the gateway does not pass them on. */
 const RESERVED = /^(progressToken$|([^/]*\.)?(modelcontextprotocol|mcp)(\.[^/]*)?\/)/;
 
 /** Returns the object without reserved keys in its `_meta`; the same object when it has none. */
@@ -135,7 +135,9 @@ export class ForwardedError extends Error {
   }
 }
 
-/** The request was not sent to the server, or the server was lost during the request. The message is for the agent. */
+/**
+ * Thrown when the request was not sent, or when the server was lost during the request. The message is for the agent.
+ */
 export class ServerUnavailable extends Error {}
 
 export type RequestKind = 'tool' | 'resource' | 'prompt' | 'completion';
@@ -195,7 +197,7 @@ export function withoutSecrets(result: Json, { redactor }: PooledServer): { resu
   }
 }
 
-/** The gateway asks for progress even when the agent does not, because progress keeps a long call from timing out. */
+/** The gateway asks for progress even if the agent does not, because progress keeps a long call from timing out. */
 export function progressListener(
   { redactor }: PooledServer,
   { progress }: ForwardedRequest,

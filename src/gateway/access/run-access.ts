@@ -81,14 +81,14 @@ interface RunAccessOptions extends Pick<GatewayOptions, FromGateway> {
   onRelease(): void;
 }
 
-/** A server that is up, and the server's own name for the thing that the run asked for. */
+/** A server that is up, and its own name for the requested tool, prompt or resource. */
 interface Callee {
   server: RunServer;
   pooled: PooledServer;
   own: string;
 }
 
-/** The server, and the server's own name for a thing, as far as the exposed name reveals them. */
+/** Server and name as read from an exposed name. For a shortened name only the server is certain. */
 interface Guess {
   server: string;
   own: string;
@@ -290,7 +290,7 @@ export class RunAccess implements GatewayView {
 
   // Section: lists of tools, prompts and resources.
 
-  /** Waits briefly for lists that were never read; a list that arrives later is announced by a change notification. */
+  /** Waits briefly for lists that were never read. A list that is read later causes a change notification. */
   async #waitForLists(isUnknown: (server: RunServer) => boolean): Promise<void> {
     const servers = this.#servers;
     if (servers.isReady && !servers.list.some(isUnknown)) return;
@@ -359,7 +359,7 @@ export class RunAccess implements GatewayView {
     for (const reference of servers.dangling()) this.note(danglingNote(reference, this.run.roleId));
     for (const { server, fault } of servers.disabled) this.noteServerError(server, 'absent', fault);
     for (const server of servers.list) {
-      // Another run may have found this fault before.
+      // The note is added even if another run has found this fault before.
       const fault = faultOf(server);
       if (fault !== null) this.noteServerError(server.id, 'absent', fault);
       void server.pooled?.warm();
@@ -451,7 +451,7 @@ export class RunAccess implements GatewayView {
       : null;
   }
 
-  /** The server that the name's prefix points to, if its list was never read. */
+  /** The server that the prefix of the name belongs to, if the server's list was never read. */
   #unseenServer(kind: 'tools' | 'prompts', name: string): RunServer | null {
     const guess = readExposedName(name);
     const server = guess && this.#servers.of(guess.server);

@@ -74,7 +74,7 @@ export interface RunServersOptions {
   roles?(): Promise<readonly string[]>;
   /** Loads the confirmed dangling restrictions of a server. If absent, none counts as confirmed. */
   confirmed?(server: string): ServerPins;
-  /** Reports whether a server can be used with these variables: null if it can, otherwise the reason. */
+  /** Called with the reason why a server cannot be used with these variables. Null if it can. */
   onJudged?(server: string, fault: string | null): void;
 }
 
@@ -88,7 +88,10 @@ export class RunServers {
   #roles: readonly string[] | null = null;
   #reading: Promise<void> | null = null;
   #config: McpConfig | null = null;
-  /** Names in the configuration that match nothing, also those that the user has accepted. */
+  /**
+   * References in the configuration to servers or roles that do not exist, including those that the user has
+   * accepted.
+   */
   #references: readonly DanglingReference[] = [];
   /** Servers whose confirmations are loaded. */
   readonly #confirmedRead = new Set<string>();
@@ -132,7 +135,7 @@ export class RunServers {
     );
   }
 
-  /** The run as the subject of a policy decision, with the known tools of its servers. */
+  /** The run, with the known tools of its servers, as the subject of a policy decision. */
   get holder(): Holder {
     const known = this.list.map(knownOf);
     const last = this.#holder;
@@ -236,7 +239,8 @@ export class RunServers {
     );
     this.disabled = disabledFor(config, roleId, roleMcp);
     this.#holder = null;
-    // Take first, then release: a server that stays in use must not end in between.
+    // New servers are taken before old ones are released, because a server that stays in use must not stop in
+    // between.
     const kept = new Set(this.list.map(server => server.pooled));
     for (const { pooled } of before) if (pooled !== null && !kept.has(pooled)) pool.release(pooled, runId);
   }
@@ -268,7 +272,7 @@ export class RunServers {
     const resolved = resolveServer(id, config, { variables, roots });
     const fault =
       'key' in resolved ? null : 'missing' in resolved ? missing(resolved.missing) : resolved.fault;
-    // The configuration of the workspace is judged, and the editor's servers are not in it.
+    // Only servers of the workspace are reported, not those of the editor.
     if (!isAdded) onJudged?.(id, fault);
     if (!('key' in resolved)) return { ...server, fault };
     return {

@@ -16,7 +16,7 @@ export const START: Link = { seq: 0, hash: '0'.repeat(64) };
 const MAX_NAME_LENGTH = 200;
 const MAX_SHAPE_LENGTH = 500;
 const MAX_PATH_LENGTH = 4096;
-/** Maximum length of a line. The longest possible line is shorter, even if every character is escaped. */
+/** Maximum length of a line to read. Even with every character escaped, an entry is shorter. */
 export const MAX_LINE_LENGTH = 64 * 1024;
 
 /**
@@ -222,7 +222,7 @@ interface Recovered {
   link: Link;
   /** Size of the file without an incomplete last line. */
   size: number;
-  /** Problems found, which become the first new entries. */
+  /** Problems of the log that were found. They become the first new entries. */
   repairs: AuditEntry[];
 }
 
@@ -287,7 +287,7 @@ async function lastLine(file: DiskFile, size: number): Promise<Link | 'broken' |
   return typeof line === 'string' ? 'broken' : line;
 }
 
-/** The current file is empty for a moment after each rotation. */
+/** Reads the end of the newest rotated file, because the current file is empty for a moment after a rotation. */
 async function lastOfOlder(disk: AuditDisk, folder: string): Promise<Link | 'broken' | null> {
   const newest = (await olderFiles(disk, folder)).at(-1);
   if (newest === undefined) return null;

@@ -73,7 +73,7 @@ export class AuditLog implements Audit, AuditTrail {
   #writtenSize = 0;
   /** True if a failed write may have left bytes beyond `#writtenSize`. */
   #mayBeLonger = false;
-  /** Chain position after the last chained line, and after the last line known to be on disk. */
+  /** `#link` is the chain position after the last chained line, `#synced` after the last line known to be on disk. */
   #link: Link = START;
   #synced: Link = START;
   #isUrgent = false;
@@ -97,7 +97,7 @@ export class AuditLog implements Audit, AuditTrail {
       this.#dropped += 1;
       throw this.#fault ?? auditUnavailable(this.#path, 'the disk is too slow for the number of entries');
     }
-    // The entry is queued even if the log is failing, because it may be about something that has already happened.
+    // The entry is queued even if the log fails at the moment, because its action may already have happened.
     this.#queue.push(this.#queued(entry));
     this.check();
     this.#after('gather', GATHER_MS, false);
@@ -127,7 +127,7 @@ export class AuditLog implements Audit, AuditTrail {
     return this.#closing;
   }
 
-  /** Readers get whatever could be written. Only callers that append get the fault. */
+  /** Writes what can be written and ignores errors, because only callers of `append` get them. */
   #flushForReading(): Promise<void> {
     return this.flush().catch(() => {});
   }
@@ -166,7 +166,8 @@ export class AuditLog implements Audit, AuditTrail {
         await readHead(files.head),
       );
       await writeHead(files.head, { ...link, isLast: false });
-      // The incomplete line is cut off last: if an earlier step fails, the next attempt finds the same state.
+      // The incomplete line is cut off as the last step. If an earlier step fails, the next attempt finds the same
+      // state.
       if (size < (await files.file.size())) await files.file.truncate(size);
       this.#syncedSize = this.#writtenSize = size;
       this.#link = this.#synced = link;

@@ -145,7 +145,7 @@ export async function verifyAudit(folder: string, written?: Link): Promise<Audit
     for await (const { bytes, isWhole } of linesOf(file)) {
       line += 1;
       if (problem) {
-        // A valid line here means that the missing line may be further down.
+        // A valid line further down in the file shows that the missing line was moved.
         if (!bytes.toString('latin1', 0, 32).startsWith(`{"seq":${problem.seq},`)) continue;
         problem = { ...problem, ...displaced(problem.seq) };
         return 'done';
@@ -169,7 +169,7 @@ export async function verifyAudit(folder: string, written?: Link): Promise<Audit
   };
 }
 
-/** The next line of the chain, or what is wrong with it. */
+/** Returns the chain position after this line, or what is wrong with the line. */
 function follow(bytes: Buffer, before: Link, head: Head | null): Link | Fault {
   const line = checkLine(bytes);
   if (line === 'unreadable') return { what: 'unreadable', message: 'This is not a line of the audit log.' };

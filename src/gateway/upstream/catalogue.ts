@@ -193,8 +193,8 @@ export class Catalogue {
   /** True once the server has answered all its lists in the lifetime of this object. */
   wasListed = false;
   /**
-   * Whether the tools are known: this hub or an earlier one listed the server. A list counts only after it was compared
-   * with the pins; until then `tools` is incomplete.
+   * Whether the tools are known, because this or an earlier hub listed the server. A new list counts only after its
+   * comparison with the pins.
    */
   isKnown = false;
   /**
@@ -262,7 +262,7 @@ export class Catalogue {
 
   /** Called when the server reports that a list has changed; that can happen while the first list is being read. */
   relist(what: ListKind): void {
-    // The Upstream handles a fault of the link; until then the old list stays.
+    // Errors are ignored here, because the Upstream handles a fault of the link. The old list stays until then.
     void this.#lists?.[what].run().catch(() => {});
   }
 

@@ -69,7 +69,7 @@ export interface ConnectRequest {
   /** Timeout for the whole start. */
   startTimeoutMs: number;
   signal?: AbortSignal;
-  /** Capabilities of the only client that uses this server; see LinkOptions. */
+  /** Capabilities of the client, for a server that only one client uses; see LinkOptions. */
   capabilities?: Json;
   redact(text: string): string;
 }

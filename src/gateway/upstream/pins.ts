@@ -104,8 +104,8 @@ export function createPinRegistry(store: PinStore, clock: Clock): (key: PinKey) 
 }
 
 /**
- * Pins for the servers of a subagent's file, which is read again at each start. They are open: the user agreed to the
- * file, and nobody is there to approve more.
+ * Pins of a server from a subagent file. They approve everything: the user agreed to the file, and nobody is there to
+ * approve changes.
  */
 export const createOpenPins = (key: PinKey, clock: Clock): ServerPins =>
   new ServerPins(key, { pins: async () => null, savePins: async () => {} }, clock, true);

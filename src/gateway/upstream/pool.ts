@@ -36,7 +36,7 @@ const LIST_CHANGES = new Map<string, ListKind>([
   ['notifications/prompts/list_changed', 'prompts'],
 ]);
 
-/** A server as one run needs it. */
+/** A server that one run needs, with the run's variables and secrets. */
 export interface WantedServer {
   runId: RunId;
   workspace: string;
@@ -76,7 +76,7 @@ export class PooledServer {
   readonly catalogue: Catalogue;
   readonly inFlight: InFlight;
   /**
-   * Questions of the server to its client. Null if the server is shared, because it is then unknown which client a
+   * Questions of the server to its client. Null for a shared server, because nobody knows which client such a
    * question is for.
    */
   readonly questions: ServerQuestions | null;
@@ -93,7 +93,8 @@ export class PooledServer {
     this.id = id;
     this.isOwn = isOwn;
     this.config = config;
-    // The environment of the first run that needed the server: the same server can serve runs with other environments.
+    // A shared server gets the basic environment of the first run that needed it, because it can serve runs with
+    // other environments.
     const base = isOwn ? { ...variables, [SERVER_OF_VARIABLE]: runId } : baseEnvironment(variables);
     const redactor = createRedactor([
       ...resolved.secrets,
@@ -299,7 +300,8 @@ function codesIn(cause: unknown): string[] {
 }
 
 /**
- * Servers that could not be used as configured when a run last needed them, with the reason. These have no connection.
+ * Servers that could not be used as configured when a run last needed them, each with the reason. They have no
+ * connection.
  */
 export class UnusableServers {
   readonly #faults = new Map<string, Map<string, string>>();

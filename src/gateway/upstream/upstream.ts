@@ -22,7 +22,7 @@ const MAX_REQUESTED_DELAY_MS = 3_600_000;
 /** Time without a fault after which the retry delays start from the first one again. */
 const STABLE_MS = 300_000;
 const PROBE_TIMEOUT_MS = 5_000;
-/** Number of late calls in a row after which a server counts as failed, even if it answers a probe. */
+/** Number of consecutive late calls after which a server counts as failed, even if it answers probes. */
 const MAX_LATE_CALLS = 3;
 
 /** The request was not sent, because the server is not available. */
@@ -54,7 +54,7 @@ export interface UpstreamOptions {
   /** Whether any run uses the server. */
   isWanted(): boolean;
   redact(text: string): string;
-  /** Whether a retry is pointless until the user has changed something. */
+  /** Whether retrying cannot help until the user has changed something. */
   isFinal(fault: UpstreamFault): boolean;
   starts: StartLimit;
   clock: Clock;
@@ -69,7 +69,7 @@ interface Connection {
   onIdle: (() => void) | null;
   isProbing: boolean;
   probesAnswered: number;
-  /** Number of late calls in a row, without an answered call in between. */
+  /** Number of consecutive late calls. */
   late: number;
   /** True if a call failed in transport or timed out. */
   hasFailedCall: boolean;
@@ -288,7 +288,7 @@ export class Upstream {
   }
 
   #wasLate(connection: Connection, fault: UpstreamFault, probesBefore: number): void {
-    // A call that started before the last probe is no new evidence: the probe was answered.
+    // Only calls that started after the last answered probe count as evidence against the server.
     if (probesBefore === connection.probesAnswered) connection.late += 1;
     if (connection.late >= MAX_LATE_CALLS) this.#lost(connection, fault);
     else if (this.#connection === connection) this.#enterChecking(fault);
@@ -315,8 +315,8 @@ export class Upstream {
   #lost(connection: Connection, fault: UpstreamFault): void {
     if (this.#connection !== connection) return;
     this.#connection = null;
-    // A server that ended our session still works: the protocol says that clients open a new one. In all other cases
-    // the calls in flight fail because the link is gone.
+    // A server that ended the session still works, because the protocol lets clients open a new one. After any other
+    // fault, calls in flight have failed with the link.
     if (fault.kind !== 'session') this.#hasFailedCall ||= connection.hasFailedCall || connection.busy > 0;
     this.#failed(fault, connection.link);
     this.#leave(connection);

@@ -78,7 +78,7 @@ async function refuseUnknown({ conversations }: Services, subagent: string): Pro
 /** Maximum length of a shown part. It is enough to see what the part is about. */
 const MAX_PART_LENGTH = 4_000;
 
-/** A message for a list. Long parts are cut; `left` is the number of characters that are missing. */
+/** A message as a list shows it. Long parts are cut, and `left` is the number of characters that were cut off. */
 const ShownMessage = StoredMessage.extend({
   content: z.array(TracePart.and(z.object({ left: z.number().optional() }))),
 });

@@ -35,7 +35,10 @@ export const changedImage = operation({
   },
 });
 
-/** Where both versions are: `before` in a commit, `after` in the folder (null), or on the branch if the folder is gone. */
+/**
+ * Where to find both versions. `before` is in a commit. `after` is in the folder (null), or on the branch if the
+ * folder is gone.
+ */
 async function sidesOf(
   { files, worktrees }: UserServices,
   { id, directory, worktree }: Run,

@@ -14,7 +14,7 @@ export function imageIn(bytes: Buffer): ImageHeader | null {
   return null;
 }
 
-/** Start-of-frame markers, which hold the size. C4, C8 and CC have other meanings. */
+/** Matches start-of-frame markers, which contain the size. C4, C8 and CC are other markers. */
 const isFrame = (marker: number): boolean =>
   marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
 

@@ -17,7 +17,7 @@ export const approveTools = operation({
   output: z.object({
     root: z.string(),
     approved: z.array(PendingChange),
-    /** Changes that stay pending, because they are new or changed again since the user saw them. */
+    /** Changes that stay pending, because they were added or changed after the user last read the list. */
     unseen: z.array(PendingChange),
   }),
   async run({ services, caller }, { server, tool, hashes }) {

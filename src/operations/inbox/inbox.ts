@@ -38,7 +38,7 @@ export const listInbox = operation({
   }),
   output: z.object({
     items: z.array(ShownItem),
-    /** Number of items. Null if there are more items than were read, because further items are not counted. */
+    /** Number of items. Null if not all items were read. */
     total: z.number().nullable(),
   }),
   async run({ services }, { state, run: given, item: wanted, limit }) {
@@ -126,7 +126,7 @@ const oneOfBoth = () =>
     ],
   });
 
-/** A model cannot pass on a yes to something that it saw only in part. */
+/** Refuses a model's yes to a text of which the model saw only a part. */
 function checkSeen(item: InboxItem, said: string): void {
   const { hidden } = shortDetails(item);
   if (item.state !== 'open' || hidden === 0 || ![YES, ALWAYS].includes(answerText(item, said))) return;

@@ -44,7 +44,7 @@ export const planIntegration = operation({
     /** A shell command, as the user typed it. With false no check runs, even if one is configured. */
     check: z.union([z.string().min(1), z.literal(false)]).optional(),
     checkTimeoutMs: z.number().int().positive().max(86_400_000).default(CHECK_TIMEOUT_MS),
-    /** If false, the check is not run. Such a plan cannot be approved if a check is set. */
+    /** If false, the check does not run. If a check is set, such a plan cannot be approved. */
     runsCheck: z.boolean().default(true),
   }),
   output: IntegrationPlan,
@@ -78,7 +78,7 @@ export const showCheck = operation({
 
 async function namedRuns(services: Services, ids: string[]): Promise<Run[]> {
   const found = await Promise.all(ids.map(id => findRunOrSquad(services, id)));
-  // A squad is replaced by those of its members that have a branch.
+  // Replaces a squad by those of its members that have a work tree.
   const members = found.flatMap(({ squad, runs }) => {
     const withTree = runs.filter(({ worktree }) => worktree);
     return squad && withTree.length > 0 ? withTree : runs;
@@ -175,7 +175,7 @@ async function latestRuns(services: Services, workspace: string): Promise<TreeRu
     if (each.run.reviewOf === null) last.set(each.worktree.path, each);
   const found: TreeRun[] = [];
   for (const [repository, trees] of Map.groupBy(last.values(), each => each.repository)) {
-    // If git fails here, reading each work tree reports the reason.
+    // An error of git is ignored here, because reading each work tree reports it.
     const tips = await services.integration.tips(repository, null).catch(() => null);
     found.push(...trees.filter(({ worktree }) => !tips || tips.has(worktree.branch)));
   }

@@ -153,7 +153,10 @@ const lineTexts = (text: string, textOf: (line: string) => string[]): (string | 
 
 const MAX_EVENTS = 20_000;
 
-/** A run with everything that the web UI shows of it, limited in size, for one file that needs no hub. */
+/**
+ * Exports a run with everything that the web UI shows of it, limited in size, for an HTML file that works without a
+ * hub.
+ */
 export const exportRun = operation({
   name: 'export_run',
   route: 'GET /runs/{run}/export',
@@ -172,7 +175,7 @@ export const exportRun = operation({
   }),
   async run(call, { run: given }) {
     const { services } = call;
-    // A copy, because the run may end while it is being saved.
+    // A copy is used, because the run may end during the export.
     const run = { ...(await findRun(services, given)) };
     const [answers, outputs, events] = await Promise.all([
       answersAbout(call, run),

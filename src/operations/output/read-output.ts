@@ -216,7 +216,7 @@ export const locateOutput = operation({
   agents: 'spawn',
   input: z.strictObject({
     ...ofOutput,
-    /** Exactly one of `line` and `offset` must be given. */
+    /** The caller gives either `line` or `offset`, never both. */
     line: z.number().int().min(1).optional(),
     offset: z.number().int().min(0).optional(),
   }),

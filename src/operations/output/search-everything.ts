@@ -27,7 +27,7 @@ const FoundOutput = z.object({
 });
 type FoundOutput = z.infer<typeof FoundOutput>;
 
-/** How many of the newest runs were searched completely, and why no more. */
+/** Number of runs whose output was searched completely, and why the search ended there. */
 const Searched = z.object({
   runs: z.number(),
   /** Creation time of the oldest searched run. Null if there is none. */
@@ -44,7 +44,7 @@ interface FoundOutputs {
 interface Wanted {
   q: string;
   workspace: string | undefined;
-  /** Number of outputs with matches after which the search stops. */
+  /** Maximum number of outputs with matches. The search stops there. */
   limit: number;
   signal: AbortSignal;
 }

@@ -185,7 +185,7 @@ export async function planReviewer(
           ...{ roleId, task, cwd: coder.cwd, lineageId: coder.lineageId, reviewOf: coder.id },
           ...(coderPlan && { spec: coderPlan.spec }),
           ...(coder.worktree && { forkOf: coder.worktree }),
-          // The reviewer works where the coder's program and login are.
+          // The reviewer runs on the coder's machine, which has the program and its login.
           ...(coder.options.machine !== null && { machine: coder.options.machine }),
           title: `Review: ${runSummary(coder)}`,
         },

@@ -96,7 +96,10 @@ export async function coderOf(services: Pick<Services, 'store' | 'runner'>, give
   return run.reviewOf === null ? run : findRun(services, run.reviewOf);
 }
 
-/** The runs that abandoning would stop; none at the review limit. Throws REVIEW_OVER when there is nothing to abandon. */
+/**
+ * The running agents that abandoning would stop. Empty at the review limit. Throws REVIEW_OVER if there is nothing to
+ * abandon.
+ */
 export function atWorkOn({ runner }: Pick<Services, 'runner'>, coder: Run): Run[] {
   const atWork = runner.liveRuns().filter(run => run.lineageId === coder.lineageId && !isEnd(run.status));
   if (atWork.length > 0 || isAtReviewLimit(coder)) return atWork;
@@ -183,7 +186,9 @@ async function refuseMissingLines(
   }
 }
 
-/** How comments reach the coder, and which run that is. Throws RUN_NOT_OVER while they cannot reach it. */
+/**
+ * Finds out how comments reach the coder, and which run gets them. Throws RUN_NOT_OVER if they cannot reach it now.
+ */
 export async function commentTarget(
   { services }: Pick<Call, 'services'>,
   run: Run,

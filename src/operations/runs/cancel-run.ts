@@ -24,7 +24,7 @@ export async function cancellerOf({
   const { parent, client } = caller;
   if (parent) return { name: parent.id, folder: null };
   if (client === null) return null;
-  // A request of the web UI has no folder.
+  // The folder is null for a request of the web UI, which has none.
   return { name: client, folder: await services.workspaces.root(caller).catch(() => null) };
 }
 

@@ -7,7 +7,7 @@ import { runName } from '../../schema/run-text.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { type AgentStore, operation, type Services } from '../operation.ts';
 
-/** Finds a run by its id or a unique prefix. Returns the live object if the run has not ended. */
+/** Finds a run by its id or a unique prefix. Returns the live object of a run that has not ended. */
 export async function findRun(
   { store, runner }: Pick<Services, 'store' | 'runner'>,
   given: string,
@@ -47,7 +47,10 @@ export async function findRunOrSquad(
 
 type Kind = 'run' | 'squad' | 'run or squad';
 
-/** A row may be older than the runner's state, and a run that ended after the row was read is only in the store. */
+/**
+ * The current state of a run: from the runner if it has not ended, otherwise read again, because the row may be
+ * outdated.
+ */
 export async function currentRun(
   { store, runner }: Pick<Services, 'store' | 'runner'>,
   row: Run,
@@ -102,7 +105,7 @@ const MAX_NEWEST = 3;
 
 const MAX_TRIED = 200;
 
-/** The first half of the id, which may be right even if the second half is mistyped. */
+/** The first half of an id, for suggestions: it may be right even if the second half is mistyped. */
 function beginning(given: string): string {
   const [, tag = '', letters = ''] = /^((?:run|squad)_)?([0-9a-z]*)/.exec(given) ?? [];
   return tag + letters.slice(0, Math.max(2, Math.floor(letters.length / 2)));

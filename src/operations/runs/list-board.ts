@@ -166,7 +166,7 @@ export const listBoard = operation({
   async run({ services }, { workspace, squad, q, status, cursor, limit }) {
     const { store, clock, settings } = services;
     const last = await store.lastEvent();
-    // An event is written to disk a moment before the runner's state changes.
+    // Waits a moment, because an event is on disk shortly before the runner's state changes.
     await new Promise(settle => setImmediate(settle));
     const squadId = squad === undefined ? undefined : (await findSquad(services, squad)).squad.id;
     const filter = { workspace, squadId, q };

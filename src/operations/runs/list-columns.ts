@@ -31,7 +31,7 @@ export const listColumns = operation({
     runs: z.array(RunCard),
     /** Squads with several members, in the order of their members. `runs` contains all members. */
     squads: z.array(z.object({ id: SquadId, name: z.string().nullable(), members: z.array(RunId) })),
-    /** True if older runs were left out. */
+    /** True for each kind of which older runs were left out. */
     more: z.object({ merged: z.boolean(), done: z.boolean() }),
     /** Number of the last event that the reply includes. */
     last: z.number(),
@@ -69,7 +69,7 @@ export const listColumns = operation({
   },
 });
 
-/** Returns each run once, together with all other members of its squad. */
+/** Adds the other members of each run's squad. Returns each run once. */
 async function withMembers(
   services: UserServices,
   shown: readonly Run[],

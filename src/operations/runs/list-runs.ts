@@ -52,7 +52,7 @@ export const listRuns = operation({
   },
 });
 
-/** A thousand runs are megabytes: other callers get their turn in between. */
+/** Number of runs after which the event loop gets a turn, because a thousand runs are megabytes of JSON. */
 const SHOWN_AT_ONCE = 200;
 
 /**

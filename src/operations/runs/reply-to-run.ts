@@ -67,7 +67,7 @@ export const replyToRun = operation({
   },
 });
 
-/** The request for a reply. Throws if a reply is not possible. */
+/** Creates the request for a reply. Throws if a reply is not possible. */
 export async function replyTo(
   { services, caller }: Pick<Call, 'services' | 'caller'>,
   run: Run,
@@ -112,7 +112,7 @@ const stillRunning = ({ id, status }: Run): SquadError =>
     ],
   });
 
-/** The plan of the run cannot be read: its files are gone or damaged. */
+/** Error for a run whose plan cannot be read, because its files are gone or damaged. */
 export const planLost = ({ id }: Run): SquadError =>
   new SquadError('LOST', `The plan of run ${id} cannot be read any more`, {
     suggestions: [
@@ -142,7 +142,9 @@ function noChat(run: Run, spec: EngineSpec, { engines }: Services): SquadError {
   });
 }
 
-/** A chat belongs to one engine, so its program must exist and not be too old. */
+/**
+ * Checks that the engine's program exists and is not too old. A chat belongs to one engine, so no other can be used.
+ */
 export async function checkProgram(
   { engines, machines }: Pick<Services, 'engines' | 'machines'>,
   { id, options }: Run,

@@ -104,7 +104,8 @@ async function requestAgain(
 }
 
 /**
- * Uses the engine by name, so that its program is searched for again. A template is used in its current configuration.
+ * Returns the engine by name, so that its program is searched for again. For a template its current configuration is
+ * used.
  */
 async function sameEngine(
   spec: EngineSpec,
@@ -114,7 +115,7 @@ async function sameEngine(
 ): Promise<Pick<RunRequest, 'engine' | 'spec'>> {
   const { config, ignored } = workspace;
   if (spec.kind === 'cli') {
-    // If a path was given, exactly that program is used, not another one of the same name.
+    // If a path was given, that program is used, not another one of the same name.
     const names = [asked, role?.meta.engine, config.engine.value];
     return { engine: names.find(name => name && cliNamed(basename(name)) === spec.cli) ?? spec.cli };
   }

@@ -54,7 +54,7 @@ interface Action {
   label: string;
   effect: string;
   command: string;
-  /** Throws the error that the action would fail with. May return a more precise effect. */
+  /** Throws the error with which the action would fail. May return a more precise effect or command. */
   check(): Promise<Partial<Pick<Action, 'effect' | 'command'>> & { byHand?: string; round?: number }>;
 }
 
@@ -240,7 +240,7 @@ export const runActions = operation({
         isPossible: z.boolean(),
         /** Why the action is not possible. Null if it is possible. */
         why: z.string().nullable(),
-        /** Why the user has to run the command in a terminal. Null if the action can be requested here. */
+        /** Why the user has to run the command in a terminal. Null if the web UI can request the action. */
         byHand: z.string().nullable(),
         /** Round of the open review, for the actions that end it. */
         round: z.number().optional(),

@@ -9,7 +9,7 @@ import { isAtReviewLimit } from '../../schema/shown-status.ts';
 import type { Services, UserServices } from '../operation.ts';
 import { undecidedAmong } from './run-notes.ts';
 
-/** Whether one of the questions is for the user, not for the run that started the asking run. */
+/** Whether a question is for the user. Other questions are for the run that started the asking run. */
 export const asksUser = (asks: readonly InboxItem[]): boolean => asks.some(({ owner }) => owner === 'user');
 
 export function stallOf({ runner }: Pick<Services, 'runner'>, { id, status }: Run): Quiet | null {
@@ -110,8 +110,8 @@ export async function touchedRuns(
       const run = runner.current(id) ?? (await store.run(id));
       if (run) touched.set(id, run);
     }
-  // A retry or reply changes the cards of earlier runs of its task, but no event reports that. A failed run, or a run
-  // at its review limit, no longer needs attention. A branch belongs to the last run in its work tree.
+  // Earlier runs of the task of a retry or reply change too, for example because a failure no longer needs attention,
+  // but no event reports that.
   const begun = events.filter(({ body }) => body.type === 'run.queued' && body.turn === undefined);
   for (const { runId } of begun) {
     const run = runId === null ? undefined : touched.get(runId);

@@ -23,7 +23,7 @@ export function loginHint({ engines }: Pick<Services, 'engines'>, { engine, erro
 const NOT_RENEWED =
   'Log in outside the sandbox: inside, the login is read-only, so a renewed token is not saved. An API key needs no renewal.';
 
-/** Fits the notes into `budget` characters of JSON. A cut is marked, because it may hide an unavailable server. */
+/** Shortens the notes to `budget` characters of JSON. A cut is marked, because it may hide an important note. */
 export function fitNotes(notes: readonly string[], id: string, budget: number): string {
   const whole = notes.join(' ');
   if (longestStart(whole, budget) === whole) return whole;

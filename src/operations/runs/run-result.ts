@@ -34,7 +34,7 @@ const MORE_LENGTH = 160;
 const MAX_ERROR_LENGTH = 500;
 const MAX_NOTE = 400;
 
-/** Hint how to read a whole text, for texts that were cut too short to contain the hint. */
+/** Hint that says how to read a whole text. It is used if the texts were cut too short to contain it. */
 export const READ_ON =
   'get_result {"spawn_id"} has all of one; with stream and offset it reads on in a cut text.';
 
@@ -68,7 +68,7 @@ export interface SquadResult {
   /** Metadata that the caller sent. */
   metadata?: Record<string, unknown>;
   members: MemberResult[];
-  /** Open questions of members. */
+  /** Open questions of the members of the squad. */
   asks?: ShownAsk[];
   /** Offset for `get_result` to continue with the members that did not fit. */
   nextOffset?: number;
@@ -307,7 +307,7 @@ export async function runResult(
   live: Run,
   { warnings = [], ceilingMs, tool }: { warnings?: string[] } & ResultOptions = {},
 ): Promise<RunResult> {
-  // A copy is used, because the run changes while its turns are read. An end would otherwise be shown without its
+  // A copy is used, because a live run may end while its turns are read, and its end would then be shown without its
   // facts.
   const run = { ...live };
   const { files } = services;
@@ -335,7 +335,7 @@ export async function runResult(
   return { ...result, result: answer!.text, ...(answer!.truncated && { truncated: true, output_file }) };
 }
 
-/** A result without the agent's text and the handles to it. */
+/** A result without the agent's text and without the hints for reading that text. */
 export async function resultWithoutText(
   services: Services,
   run: Run,

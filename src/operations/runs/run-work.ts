@@ -21,7 +21,7 @@ export const ShownWork = z.object({
 });
 export type ShownWork = z.infer<typeof ShownWork>;
 
-/** The review that a run waits for or had last, or for which it was started. */
+/** The review that a run waits for, had last, or was started for. */
 export const ReviewOfRun = z.object({
   id: ReviewId,
   iteration: z.number(),
@@ -59,7 +59,8 @@ export async function reviewOfRun(
 }
 
 /**
- * The newest pull request of a run. One that a reviewer opened is recorded with the reviewed run, and counts for both.
+ * The newest pull request of a run. A reviewer's pull request is recorded with the reviewed run and is shown for
+ * both.
  */
 export async function pullRequestOf(
   { store }: Pick<Services, 'store'>,

@@ -31,7 +31,7 @@ export const SPAWN_TOOL = {
   },
 } satisfies Partial<Tool>;
 
-/** A caller that does not wait has the id, so it needs no MCP task. */
+/** Whether the caller does not wait. Such a caller gets the run's id, so it needs no MCP task. */
 export const isAsync = (input: unknown): boolean => (input as { async?: unknown } | null)?.async === true;
 
 const MIN_S = 30;
@@ -101,7 +101,7 @@ export const StatefulAgent = z.strictObject({
   chatId: z.string().min(1).optional().describe('Chat to continue; none: a new one'),
 });
 
-/** The most used options, for a schema without space for all. */
+/** The most used options, for tools whose schema has no space for all options. */
 export const CommonOptions = StatelessAgent.pick({
   prompt: true,
   roleId: true,

@@ -57,7 +57,7 @@ export async function startMembers(call: Starter, asked: SquadRequest): Promise<
   return startRuns(call, asked, workspace);
 }
 
-/** Starts the runs of a request whose form is valid. Throws if the request cannot be carried out. */
+/** Starts the runs of a valid request. Throws if they cannot be started. */
 export async function startRuns(
   call: Starter,
   asked: SquadRequest,
@@ -73,7 +73,7 @@ export async function startRuns(
   return plan;
 }
 
-/** Checks a request like `startRuns`, without writing anything. */
+/** Checks the same as `startRuns`, but writes nothing. */
 export async function planRuns(
   { services, caller }: Starter,
   asked: SquadRequest,

@@ -108,9 +108,7 @@ export const interruptRun = operation({
   },
 });
 
-/**
- * How long an interruption waits for the run to end. Longer than a soft stop and the hard stop after it take together.
- */
+/** Maximum time to wait for the end of an interrupted run. Longer than a soft stop followed by a hard stop. */
 const END_TIMEOUT_MS = 25_000;
 
 const over = ({ id, status }: Run): SquadError =>

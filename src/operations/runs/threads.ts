@@ -44,13 +44,16 @@ export const continueThread = operation({
   input: z.strictObject({
     thread: RunId,
     text: z.string(),
-    /** Id of the run that this call may start, or the thread for the first one. A repeated call starts nothing. */
+    /**
+     * Id of the run that this call may start. For the first run it is the id of the thread. A call that is repeated
+     * with the same id starts nothing.
+     */
     run: RunId,
-    /** Id of the message, if a run of the thread is running. A repeated call sends nothing. */
+    /** Id of the message to a running agent of the thread. A call that is repeated with the same id sends nothing. */
     message: z.uuid(),
-    /** Role of the first run. Null for none. */
+    /** Role of the first run. Null for a run without a role. */
     roleId: z.string().nullable().default(null),
-    /** Overrides the role (default: the role's, or the last run's). */
+    /** Permission of the run (default: that of the role or of the previous run). */
     permission: Permission.optional(),
     approvals: Approvals.optional(),
     servers: z.array(EditorServer).max(MAX_SERVERS).default([]),
@@ -75,7 +78,7 @@ export const continueThread = operation({
     const last = (await runsOf(services, thread)).at(-1);
     if (last && !isEnd(last.status)) {
       const delivery = await tell(call, last, message, text);
-      // The run may have ended meanwhile. Its chat is free then.
+      // The run has ended in the meantime. Once its end is written, its chat is free.
       if (delivery !== null) return { runId: last.id, delivery, warnings: [] };
       await services.runner.untilEnded(last.id, call.signal);
     }
@@ -144,7 +147,8 @@ async function runsOf(services: Pick<Services, 'store' | 'runner'>, thread: RunI
   const rows = await services.store.runs({ lineageId: thread, limit: MAX_RUNS });
   const left = new Set(rows.toSorted((a, b) => a.createdAt - b.createdAt));
   const runs = new Map<RunId, Run>();
-  // The clock may have been set back, so a run is taken after the one that it continues, whatever their times.
+  // Each run is placed after the one that it continues. Times are not compared, because the clock may have been set
+  // back.
   for (let before = -1; before < runs.size; ) {
     before = runs.size;
     for (const run of left) {
@@ -244,7 +248,7 @@ export const showThread = operation({
         })),
       ),
       members: members
-        // Members of one squad have one time.
+        // Members of one squad have the same creation time, so their position decides.
         .toSorted((a, b) => a.createdAt - b.createdAt || a.position - b.position)
         .map(run => ({ id: run.id, name: runName(run), title: runSummary(run), status: shownStatus(run) })),
       asks: inbox.open().filter(item => item.owner === 'user' && ids.has(item.runId)),
@@ -263,7 +267,7 @@ async function refuseOtherWorkspace(
   });
 }
 
-/** Something that an agent did, as an editor shows it. `at`: byte offset of its line in the output. */
+/** Something that an agent did, in a form that editors show. `at` is the byte offset of its line in the output. */
 const Step = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('text'), at: z.number(), text: z.string() }),
   z.object({ kind: z.literal('note'), at: z.number(), text: z.string() }),
@@ -284,7 +288,7 @@ export const readSteps = operation({
   output: z.object({
     steps: z.array(Step),
     nextOffset: z.number(),
-    /** True if the turn has ended and this is its last page. */
+    /** True if the turn has ended and this page is its last. */
     isOver: z.boolean(),
     /** The answer of the run. Null unless this is the last page of its last turn. */
     answer: z.string().nullable(),
@@ -292,7 +296,7 @@ export const readSteps = operation({
   async run({ services }, { run: given, turn, offset }) {
     const { files } = services;
     const run = await findRun(services, given);
-    // A live run changes. If it has ended by now, this page can be the last one.
+    // The state is read before the page: if the run has ended by now, this page can be the last one.
     const { id, status, turn: lastTurn } = run;
     const reader = (await readerOf(services, run))?.() ?? null;
     const page = await files.page({ runId: id, number: turn }, 'stdout', offset, BYTES, reader !== null);

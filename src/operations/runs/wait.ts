@@ -11,7 +11,8 @@ import { lastReview } from './run-work.ts';
 import { statusCounts } from './status-text.ts';
 
 /**
- * Clients drop a call that is silent for too long; every tested client keeps waiting with heartbeats at this interval.
+ * Interval of heartbeats. Clients drop a call that is silent for too long; every tested client keeps waiting with
+ * this interval.
  */
 const HEARTBEAT_MS = 15_000;
 
@@ -79,7 +80,7 @@ export function waitingCall(
   return `Call get_result ${JSON.stringify({ ...id, wait_seconds })} to go on waiting.`;
 }
 
-/** Key under which the inbox remembers which questions a waiting caller was notified of. */
+/** Key under which the inbox remembers which questions were shown to a waiting caller. */
 export const TOLD_USER = 'user';
 
 /**
@@ -127,7 +128,7 @@ async function answeredHere(call: Call, { id }: InboxItem, over: AbortSignal): P
   return settledBy(inbox, id, reply, caller.client).catch(() => false);
 }
 
-/** Whether the item is closed after a person at the client has replied. */
+/** Asks the person at the client. Returns whether the item is closed afterwards. */
 export async function settledBy(
   inbox: Services['inbox'],
   id: InboxId,
@@ -175,8 +176,7 @@ export interface EndedRun {
 }
 
 /**
- * Emits each of these runs when it ends: first those that have ended, in the order of their ends. With `any` only the
- * first.
+ * Reports each of these runs when it ends, starting with those that have already ended. With `any` only the first.
  */
 export const waitForRuns = operation({
   name: 'wait_for_runs',

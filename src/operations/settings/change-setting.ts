@@ -44,7 +44,7 @@ export const changeTrust = operation({
   name: 'change_trust',
   route: 'POST /trust',
   input: z.strictObject({
-    /** Also return which files runs of these roles would use if the user trusted them. */
+    /** Roles for which to list the files that their runs would use if the user trusted them. */
     roles: z.array(z.string()).max(1_000).optional(),
   }),
   output: z.object({ untrusted: z.array(z.string()) }),

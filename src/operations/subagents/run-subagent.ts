@@ -16,7 +16,7 @@ import { startRuns } from '../runs/start-runs.ts';
 import { waitForAnswer } from '../runs/wait.ts';
 
 interface Ending {
-  /** Canceller of the call: the caller, the stopping hub, or another client. Null if unknown. */
+  /** Who ended the call: its caller, the stopping hub, or another client. Null if unknown. */
   stoppedBy: 'caller' | 'hub' | { client: string } | null;
   /** True if the run has a stored conversation. */
   hasConversation: boolean;
@@ -85,7 +85,10 @@ export const SubagentAnswer = z.object({
 export type SubagentAnswer = z.infer<typeof SubagentAnswer>;
 
 export interface SubagentPorts {
-  /** Unrestricted services: everything that was started for a call is stopped with it, whoever the caller is. */
+  /**
+   * Services without the restrictions of agents, because everything that a call started is stopped with it, whoever
+   * the caller is.
+   */
   services: Services;
   /** Aborted when the hub stops, which ends all calls. */
   stopping: AbortSignal;
@@ -100,7 +103,7 @@ export interface SubagentPorts {
   onLeaving(isGone: Promise<unknown>): void;
 }
 
-/** Agents may call this operation, because a subagent may be among the servers of another subagent's file. */
+/** Agents may call this operation too, because a subagent can be a server of another subagent. */
 export const RUN_SUBAGENT = { name: 'run_subagent', agents: 'subagent' } as const satisfies Action;
 
 /** A subagent as an operation: takes a prompt, returns the answer. One call is one run, and ends with its caller. */

@@ -112,7 +112,7 @@ const EditInput = z.strictObject({
   revision: z.string().optional(),
 });
 
-/** One change of `.squad/backlog.md`. */
+/** Makes one change to `.squad/backlog.md`. */
 export const editBacklog = operation({
   name: 'edit_backlog',
   route: 'POST /backlog',

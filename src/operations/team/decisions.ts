@@ -46,7 +46,7 @@ export async function searchDecisions(
   return { found, total: result.total, notes: [...(result.total > 0 ? HOW[result.match] : []), ...notes] };
 }
 
-/** Yields one at a time: converting a thousand decisions at once would block the hub. */
+/** Yields one decision at a time, because converting a thousand at once would block the hub. */
 function* documentsOf(decisions: readonly Decision[]): Iterable<TextDocument> {
   for (const { id, title, by, text } of decisions) yield { id, title, author: by, text: withoutMarkup(text) };
 }
@@ -197,7 +197,7 @@ export const decisionRecord = operation({
   },
 });
 
-/** The author as Squad knows it, not as the caller claims. */
+/** The author of a decision as Squad knows it, not as the caller names it. */
 async function authorOf({ services, caller }: Call): Promise<{ by: string; author: string }> {
   if (!caller.parent)
     return { by: caller.client === null ? 'the user' : `the user (${caller.client})`, author: 'user' };

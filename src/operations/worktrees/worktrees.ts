@@ -13,7 +13,7 @@ import { currentRun, findRun } from '../runs/find-runs.ts';
 export interface TreeRun {
   run: Run;
   worktree: Worktree;
-  /** Name of the repository. If the repository is gone, the folder that it was forked from. */
+  /** Name of the repository. If the repository is gone, path of the folder that the work tree was forked from. */
   repository: string;
 }
 
@@ -59,8 +59,8 @@ interface KnownWorktree {
 }
 
 /**
- * Work trees of runs that exist, are needed again, or were deleted by somebody else. For a folder those of its
- * repository, otherwise all. Newest first.
+ * Known work trees, newest first: those that exist, are needed again, or were deleted by somebody else. With `folder`
+ * only those of its repository.
  */
 async function knownWorktrees(services: UserServices, folder?: string): Promise<KnownWorktree[]> {
   const found = await (folder === undefined ? runsWithTrees(services) : runsOfRepository(services, folder));
@@ -103,7 +103,7 @@ async function unknownFolders({ store, worktrees }: UserServices): Promise<strin
   return worktrees.strays([...rows.map(run => run.worktree!), ...trees]);
 }
 
-/** Whether the last event about the work tree says that it was created, not that it was removed. */
+/** Whether the last event about the work tree is its creation, not its removal. */
 async function wasMade({ store }: UserServices, runs: Run[]): Promise<boolean> {
   const types = ['worktree.made', 'worktree.removed'] as const;
   const last = await Promise.all(
@@ -140,7 +140,7 @@ export const listWorktrees = operation({
   input: z.strictObject({ workspace: z.string().optional(), disk: z.boolean().default(false) }),
   output: z.object({
     worktrees: z.array(ListedWorktree),
-    /** Folders in the place of work trees that belong to no known run. */
+    /** Folders at the place of work trees that belong to no known run. */
     strays: z.array(z.string()),
   }),
   async run({ services }, { workspace, disk }) {
@@ -182,7 +182,7 @@ export async function removeWorktree(
 ): Promise<Removal> {
   const { runner, worktrees, store, clock } = services;
   const live = runner.liveRuns().find(run => run.worktree?.path === worktree.path);
-  // A reply may have started since the state was read.
+  // A reply may have started in the work tree since the state was read.
   if (live) return { outcome: 'kept', why: `${live.id} is running in it` };
   const removal = await worktrees.remove(worktree, { dropEmptyBranch: true, saveLarge });
   const { id: runId, squadId } = runs[0]!;

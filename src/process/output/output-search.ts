@@ -82,7 +82,7 @@ export interface OutputMatches {
 
 const NEWLINE = 0x0a;
 const CHUNK = 256 * 1024;
-/** Only the beginning of a longer line is searched. */
+/** Maximum length of a searched line. Of a longer line only the beginning is searched. */
 const MAX_LINE_LENGTH = 1024 * 1024;
 /**
  * Maximum length of a line for a regular expression. Lower than for plain text, because an expression may start a new
@@ -128,7 +128,7 @@ async function search(file: FileHandle, matcher: LineMatcher, query: OutputQuery
   return { matches: found, next: at < size ? at : null };
 }
 
-/** Reads at least one line from `at`, and returns where the next line starts. A line that is too long is cut. */
+/** Searches at least one line from `at` on. Returns where the next line starts. A line that is too long is cut. */
 async function wholeLines(
   file: FileHandle,
   at: number,
@@ -154,7 +154,7 @@ async function endOfLine(file: FileHandle, from: number, size: number): Promise<
   return size;
 }
 
-/** Lines are counted from 0, offsets from the start of the bytes. */
+/** Yields the matches in these bytes. Lines count from 0, offsets from the start of the bytes. */
 function* matchesIn(
   bytes: Buffer,
   matcher: LineMatcher,

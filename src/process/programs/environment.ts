@@ -7,7 +7,7 @@ export interface EnvironmentSources {
   /** Variables that `squad install` saved, because some clients pass on few variables. */
   saved: Record<string, string>;
   home: string;
-  /** Names of variables to keep although they look like marks of another session. */
+  /** Names of variables to keep, although they look like marks of another session. */
   keep?: string[];
   exists?: (folder: string) => boolean;
 }
@@ -58,7 +58,7 @@ const SESSION_PREFIXES = [
   'GIT_',
 ];
 
-/** Exception from the prefixes above: VS Code answers git's password prompts through these variables. */
+/** Variables to keep despite the prefixes above: VS Code answers git's password prompts through them. */
 const KEPT_PREFIXES = ['VSCODE_GIT_'];
 
 /** Squad's own variables: the identity of a run, settings of the hub, and the client's timeout. */

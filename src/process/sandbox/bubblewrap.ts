@@ -36,8 +36,8 @@ function onlyRootCanReplace(path: string): boolean {
 }
 
 /**
- * Returns a text that changes when the file at this path is replaced. The result of a test is valid only for the tested
- * file.
+ * Returns a text that changes when the file is replaced. The result of a test holds only for the file that was
+ * tested.
  */
 export function fileVersion(path: string): string {
   const { ino, size, mtimeMs, ctimeMs } = statSync(path);

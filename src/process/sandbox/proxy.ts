@@ -102,7 +102,7 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
 
   async function openRoom(asked: Extract<ControlRequest, { do: 'open' }>, hub: Socket): Promise<Room> {
     const room = await spareRoom();
-    // Two requests may wait for the same room. The first one gets it.
+    // Several requests may have waited for the same room, and the first one got it.
     if (room.tenant !== null) return openRoom(asked, hub);
     if (hub.destroyed) throw new Error('the hub has disconnected');
     const { runId, folder, hosts, lasts } = asked;
@@ -328,7 +328,7 @@ function isOver(tenant: Tenant): boolean {
     const pid = tenant.wrapper === null ? readWrapperPid(tenant.folder) : null;
     if (typeof pid === 'number') tenant.wrapper = { pid, startTime: startTimeOf(pid) };
   } catch {
-    // The wrapper's process decides, or without one the time.
+    // Without a wrapper process the time decides, otherwise that process.
   }
   if (tenant.wrapper === null) return performance.now() > tenant.startBy;
   const { pid, startTime } = tenant.wrapper;
@@ -351,7 +351,10 @@ function linkOf(path: string): string | null {
   }
 }
 
-/** Null if the process has ended, also if its parent has not reaped it: the first process of a container may never do so. */
+/**
+ * Start time of a process. Null if the process has ended, even if its parent has not reaped it: the first process of
+ * a container may never do so.
+ */
 function startTimeOf(pid: number): string | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -419,7 +422,7 @@ async function makeRoom(bubblewrap: string, hubPort: number | null): Promise<Ope
   try {
     const ports = await handedOver(helper, fds, servers);
     helper.disconnect();
-    // Until it has exited, the helper accepts connections too.
+    // The helper accepts connections until it exits.
     await exitOf(helper);
     if (servers.length !== 2) throw new Error(stderr.trim() || 'its helper ended early');
     const [user, net] = fds.map(fd => `/proc/${process.pid}/fd/${fd}`);

@@ -72,7 +72,7 @@ export function createRooms({ socket: file, program, hubPort, warn }: RoomsOptio
     });
   }
 
-  /** A later link may be in its place by now. */
+  /** Keeps a later link that is already in its place. */
   function forget(ended: Promise<Link>): void {
     if (link === ended) link = null;
   }
@@ -96,7 +96,7 @@ export function createRooms({ socket: file, program, hubPort, warn }: RoomsOptio
     });
     const ask = async (request: Asked): Promise<unknown> => {
       if (socket.destroyed) {
-        // The event `close` comes later. Until then the next request would get this link again.
+        // The `close` event comes later. Without this call, the next request would get this broken link again.
         onEnd();
         throw new ProxyEnded(ENDED);
       }

@@ -33,7 +33,7 @@ export interface SandboxProblem {
 
 /** How to start the program of a sandboxed turn. */
 export interface Confinement {
-  /** Command line that is put before the program and its arguments. */
+  /** Words of the command line before the program and its arguments. */
   prefix: string[];
   env: Record<string, string>;
   /** Files to open as file descriptors, from `FIRST_FD` on. */
@@ -57,7 +57,7 @@ export interface ConfinedTurn {
   sandbox: TurnSandbox;
 }
 
-/** First free file descriptor. The program has 0 to 2, and the wrapper has 3. */
+/** First free file descriptor. The program uses 0 to 2 and the wrapper 3. */
 export const FIRST_FD = 4;
 /**
  * File in the turn's folder with the arguments of bubblewrap. On the command line they would make the output of `ps`

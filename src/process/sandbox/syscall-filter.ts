@@ -96,13 +96,13 @@ const IO_URING_SETUP = 425;
 const PIDFD_OPEN = 434;
 /** The arguments of `openat2` are in memory, where a filter cannot read them. Programs use `openat` without it. */
 const OPENAT2 = 437;
-/** The arguments of `pidfd_getfd` do not say which process it reads from. */
+/** The arguments of `pidfd_getfd` do not name the process that it reads from. */
 const PIDFD_GETFD = 438;
 const FCHMODAT2: Call = [452, 2];
 const AF_VSOCK = 40;
 const FIRST_PROCESS = 1;
 const S_ISUID = 0o4000;
-/** O_CREAT and O_TMPFILE. Without these flags the mode has no meaning and may be any number. */
+/** O_CREAT and O_TMPFILE. Without these flags, `open` ignores the mode, which may then be any number. */
 const CREATES = 0o100 | 0o20000000;
 
 const ALLOW = 0x7fff0000;
@@ -154,7 +154,7 @@ function filterOf(numbers: Numbers): Instruction[] {
     [test, 0, 1, value],
     [RETURN, 0, 0, result],
   ];
-  /** Checks arguments of one call. All others go on behind these instructions. */
+  /** Checks the arguments of one system call. Every other call skips these checks. */
   const inCall = (number: number, checks: Instruction[]): Instruction[] => [
     [IF_EQUAL, 0, checks.length + 1, number],
     ...checks,

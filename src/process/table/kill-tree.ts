@@ -48,8 +48,8 @@ export async function killTree(
 }
 
 /**
- * Members of the tree. Waits while bubblewrap sets up the agent's sandbox: a TERM to it then would end it, and what it
- * has already started would run the agent after the recorded end.
+ * Members of the tree, once bubblewrap has set up the agent's sandbox. A TERM during the set-up would end only
+ * bubblewrap, and the agent would run after the recorded end.
  */
 async function membersOnceSetUp(tree: TurnTree, killAt: () => number): Promise<Members> {
   for (let pause = FIRST_POLL_MS; ; pause = Math.min(pause * 1.5, LAST_POLL_MS)) {

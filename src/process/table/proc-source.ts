@@ -78,7 +78,7 @@ export function createProcSource({ maxLater = MAX_LATER } = {}): ProcessSource {
         const tag = readTag(pid);
         return tag ? [[pid, tag]] : [];
       });
-      // If a process was started meanwhile, it may be missing in the list while its parent is already gone.
+      // A process that was started meanwhile may be missing in the list, and its parent may already be gone.
       return countStarted() === now ? [found, new Map(tags)] : null;
     },
 
@@ -141,9 +141,9 @@ function countStarted(): number | null {
   }
 }
 
-/** Pid that the kernel assigns after the highest pid. */
+/** First pid that the kernel assigns after it has used the highest pid. */
 const FIRST_PID_AGAIN = 300;
-/** Limit for pids that are still in use, which the kernel skips. */
+/** Maximum number of pids that the kernel may skip because they are in use. */
 const MAX_SKIPPED = 2_000;
 
 /**

@@ -66,14 +66,18 @@ export function createStartedByUser(
       const mayAdopt = aboveHub.has(each.pid) || each.name === 'systemd';
       if (each.pid !== pid && mayAdopt) return false;
       if (isOlder(each)) return true;
-      // A session id of 0 or 1 belongs to a container's first process or to a process outside the container.
+      // A session id of 0 or 1 proves nothing: it belongs to a container's first process or to a process outside the
+      // container.
       if (each.sid !== null && (each.sid <= 1 || isOlder((await source.line(each.sid))[0]))) return true;
     }
     return false;
   };
 }
 
-/** A hub may itself have been started inside a run. Processes that it starts do not count as part of that run. */
+/**
+ * Leaves out the ancestors of this hub. The hub itself may have been started inside a run, and its processes do not
+ * count as part of that run.
+ */
 function untilSquad(line: ProcessInfo[]): ProcessInfo[] {
   const own = line.findIndex(({ pid }) => pid === process.pid);
   return own < 0 ? line : line.slice(0, own);

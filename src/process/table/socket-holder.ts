@@ -67,7 +67,7 @@ const MAX_REMEMBERED = 32;
  */
 export function createSocketHolders() {
   const last = new Set<number>();
-  /** Sockets of the processes that were read in this turn of the event loop. Later the kernel may reuse an inode. */
+  /** Holders of sockets that were found in this turn of the event loop. Later the kernel may reuse an inode. */
   const seen = new Map<string, number>();
   const holderAmong = (pids: Iterable<number>, socket: string): number | undefined => {
     for (const pid of pids) {

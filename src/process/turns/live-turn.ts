@@ -95,8 +95,8 @@ export async function finishTurn(found: Omit<WatchedTurn, 'wrapperEnd'>): Promis
   const { table, turn, folder, pid } = found;
   const tree = createTurnTree(table, turn, pid);
   const record = readExitRecord(folder);
-  // Without an exit record the time of the end is unknown, so the group id may have been reused. Only tags count
-  // then.
+  // The end time is unknown without an exit record, so the group id may have been reused. Then only tags show which
+  // processes belong to the turn.
   tree.wrapperEnded(record?.at ?? null);
   const swept = await endLeftovers(found, tree, record !== null);
   reportSurvivors(found, swept);
@@ -119,7 +119,10 @@ function reportSurvivors({ turn, onError }: Omit<WatchedTurn, 'wrapperEnd'>, { s
     onError(`Could not end process ${pid} (${command}) of turn ${turn.number} of ${turn.runId}`);
 }
 
-/** Reads the record again after the tree is gone, because the wrapper may have written it last. */
+/**
+ * The end of a turn. The exit record is read again, because the wrapper may have written it as the last process of
+ * the tree.
+ */
 function toEnd(
   folder: string,
   runId: string,
@@ -134,7 +137,7 @@ function toEnd(
     exitCode,
     spawnError: exitCode === null ? null : readSpawnError(folder, runId, exitCode),
     leftovers,
-    // Without a record or an exit code, a process of the tree may have outlived the wrapper until now.
+    // Without a record and an exit code, a process of the tree may have run until now.
     endedAt: record?.at ?? (code === null ? Date.now() : seenAt),
   };
 }

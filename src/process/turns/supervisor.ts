@@ -131,8 +131,8 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
   }
 
   /**
-   * Pid of the wrapper that took the folder. Null if no wrapper took it and no running wrapper still could. 0 if a
-   * wrapper took the folder and died before it wrote its pid.
+   * Pid of the wrapper that took the folder, or 0 if it died before it wrote its pid. Null if no wrapper took the
+   * folder and no running wrapper still can.
    */
   async function settledPid(turn: TurnKey, folder: string): Promise<number | null> {
     const until = performance.now() + WRAPPER_TIMEOUT_MS;
@@ -148,10 +148,7 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
     }
   }
 
-  /**
-   * Finds out whether a turn was started although its folder was removed: only marks of processes show that. 0 means
-   * that it was started, null that it was not.
-   */
+  /** For a turn whose folder was removed: 0 if processes with its mark show that it was started, otherwise null. */
   async function pidWithoutFolder(turn: TurnKey): Promise<0 | null> {
     return (await table.snapshot()).tagged(turn).length > 0 ? 0 : null;
   }

@@ -50,7 +50,7 @@ export function markGone(folder: string): void {
   }
 }
 
-/** No more output can come, so an incomplete last character stays incomplete. */
+/** Whether no more output can come, so that an incomplete last character stays incomplete. */
 export const isOver = (folder: string): boolean => hasExitRecord(folder) || existsSync(join(folder, 'gone'));
 
 /**

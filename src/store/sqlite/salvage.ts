@@ -86,7 +86,7 @@ function copyTable(source: BetterSqlite3.Database, target: BetterSqlite3.Databas
   }
 }
 
-/** Returns false if damage ended the scan. Errors of `take` are thrown. */
+/** Scans rows. Returns false if damage ended the scan. Errors of `take` are thrown. */
 function scan(source: BetterSqlite3.Database, query: string, take: (row: Row) => void): boolean {
   let rows: IterableIterator<Row>;
   try {

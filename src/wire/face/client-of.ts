@@ -55,7 +55,10 @@ interface ClientTimeouts {
 }
 
 const SECOND = 1000;
-/** Most clients use an SDK that gives up on a call after 60 seconds and ignores progress. */
+/**
+ * Timeout for clients that are not listed. Most use an SDK that gives up on a call after 60 seconds and ignores
+ * progress.
+ */
 const UNKNOWN = 45 * SECOND;
 
 const CLIENTS: ClientTimeouts[] = [

@@ -147,7 +147,7 @@ function serveResources(server: FaceServer, resources: NonNullable<Face['resourc
   });
 }
 
-/** A URI with an unknown agent is an unknown resource. The error keeps the message and its suggestions. */
+/** Turns the error for an unknown agent into one for an unknown resource, with the same message and suggestions. */
 const asNotFound = (uri: string) => (thrown: unknown) => {
   if (!(thrown instanceof SquadError) || thrown.code !== 'AGENT_UNKNOWN') throw thrown;
   throw new ResourceNotFoundError(
@@ -256,7 +256,7 @@ export class FaceServer extends Server {
     return this.watched.size > 0 || this.#hasLevel;
   }
 
-  /** The client of a request. Without a context it is known from the handshake, which modern clients do not have. */
+  /** The client of a request. Without a request, the client is known only from the handshake of a legacy client. */
   peer(ctx?: ServerContext): Peer {
     const envelope: Envelope = ctx?.mcpReq.envelope ?? {};
     const info = envelope[CLIENT_INFO_META_KEY] ?? this.getClientVersion();
@@ -270,7 +270,7 @@ export class FaceServer extends Server {
     };
   }
 
-  /** The client of a connection on which the server can send requests at any time. */
+  /** The client of a connection on which the server can send requests of its own at any time. */
   streamPeer(): Peer {
     const peer = this.peer();
     return {

@@ -107,7 +107,7 @@ function serveModernTasks(server: FaceServer, tasks: NonNullable<Face['tasks']>)
       // The SDK removes the answers from the params for every method.
       const responses = ctx.mcpReq.inputResponses;
       if (responses === undefined) throw invalidParams('Invalid params for tasks/update: no inputResponses');
-      // Answers are ignored if the face asks no questions.
+      // A face that asks no questions ignores the answers.
       const known = tasks.answer
         ? await tasks.answer(taskId, responses, call)
         : (await tasks.get(taskId, call)) !== null;

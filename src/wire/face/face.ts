@@ -28,7 +28,7 @@ export interface Peer {
   capabilities: ClientCapabilities;
   /**
    * Asks the client for its roots, as URIs. Absent if the client cannot be asked during a call. Rejects if the client
-   * does not answer.
+   * gives no answer.
    */
   roots?(): Promise<string[]>;
 }
@@ -51,7 +51,7 @@ export interface Call extends Peer {
    * `info`). Does not wait. The message is dropped if the client does not read.
    */
   log(message: LogMessage): void;
-  /** The connection or legacy session that sent this call. It may be gone when a notification is sent to it. */
+  /** The connection or legacy session that sent this call. It may have ended when a notification is sent to it. */
   audience: Audience;
   /** The SDK's own context, for anything that this interface does not cover. */
   raw: ServerContext;
@@ -79,7 +79,8 @@ export type FinalToolResult =
   | { raw: CallToolResult };
 
 /**
- * May be a task only if `acceptsTasks` is true, and only once `tasks.get` can find it, because the client asks at once.
+ * Result of a tool call. A task is allowed only if `acceptsTasks` is true, and only when `tasks.get` finds it,
+ * because the client asks at once.
  */
 export type ToolResult = FinalToolResult | { raw: InputRequiredResult } | { task: TaskState };
 
@@ -140,12 +141,12 @@ export interface Face {
   rootsChanged?(): void;
   /** True if log messages may be sent, see `Audience.log`. */
   logging?: boolean;
-  /** Checks the `requestState` that the client sent back between two rounds of one call. */
+  /** Validates the `requestState` that a client returns between two rounds of one call. */
   requestState?: ServerOptions['requestState'];
 }
 
 export interface Forwarded {
-  /** Called for every tool call before anything else, so it must be fast. */
+  /** Whether the tool belongs to another server. Called first for every tool call, so it must be fast. */
   takes(name: string): boolean;
   /** Returns the result to send. Null if there is no such tool. Anything thrown becomes a protocol error. */
   call(

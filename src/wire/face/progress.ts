@@ -30,7 +30,7 @@ export function risingProgress(): (value?: number, total?: number) => { progress
   let last = -1;
   return (value, total) => {
     last = value !== undefined && Number.isFinite(value) && value > last ? value : last + 1;
-    // A progress value that was raised may exceed the total. Then the total is left out, so that no client shows more than 100 %.
+    // Leaves out a total that is below the progress, so that no client shows more than 100 %.
     return { progress: last, ...(total !== undefined && total >= last && { total }) };
   };
 }

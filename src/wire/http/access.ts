@@ -47,7 +47,7 @@ export class Accesses {
   *audiences(owner?: string): Iterable<Audience> {
     for (const [name, access] of this.#byOwner) {
       if (owner !== undefined && name !== owner) continue;
-      // Modern clients have no log messages outside a request.
+      // Modern clients get log messages only within a request.
       yield { notices: access.modern.notify, log: () => {} };
       for (const server of this.#legacy.servers(access)) yield server.audience;
     }

@@ -18,15 +18,15 @@ import { risingProgress } from '../face/progress.ts';
 import { asProtocolError, internalError, toolCallError, unknownTool } from '../face/protocol-errors.ts';
 import { readableResult, toolListText } from '../face/tool-result.ts';
 
-/** A complete message in its wire format. */
+/** An answer to a request, as text or bytes that are ready to be sent. */
 export interface DirectAnswer {
-  /** Bytes are a part that is cached. */
+  /** Parts of the message in order. Cached parts are bytes. */
   parts: (string | Buffer)[];
-  /** HTTP status, if this message is the whole response. */
+  /** HTTP status, used if this message is the whole response. */
   status: 200 | 400;
 }
 
-/** Most answers are one text then, and sent with one write. */
+/** Joins neighbouring texts, so that most answers are a single text and need a single write. */
 export function joinTexts(parts: DirectAnswer['parts']): DirectAnswer['parts'] {
   const joined: DirectAnswer['parts'] = [];
   for (const part of parts) {
@@ -174,7 +174,7 @@ export interface PlainRequest {
   /** Params without the parts of `_meta` that are meant for Squad alone. */
   params: Record<string, unknown>;
   progressToken: ProgressToken | undefined;
-  /** The client, if the request names it, as in the modern protocol. */
+  /** The client, if the request names it, as modern requests do. Null otherwise. */
   peer: Peer | null;
 }
 

@@ -13,7 +13,7 @@ interface HttpCallOptions {
   /** Legacy session of the request. Null if it has none. */
   sessionId: string | null;
   answer: HttpAnswer;
-  /** Called once, when no more can be sent. */
+  /** Called once, when nothing more can be sent. */
   onOver(): void;
 }
 
@@ -88,8 +88,8 @@ export class HttpAnswer {
   }
 
   /**
-   * Sends nothing after the end. Dropped for a client that cannot read streams or reads too slowly, because only the
-   * newest progress is useful.
+   * Sends a notification, unless the call has ended. Dropped if the client cannot read streams or reads too slowly,
+   * because only the newest progress is useful.
    */
   notify(text: string): void {
     if (!this.#options.stream || this.#res.writableNeedDrain) return;
@@ -122,7 +122,7 @@ export class HttpAnswer {
     this.#res.end();
   }
 
-  /** Discards everything that is sent to this call later. */
+  /** Ends the call. Anything that is sent to it later is dropped. */
   leave(): void {
     this.isOver = true;
     clearTimeout(this.#timer);

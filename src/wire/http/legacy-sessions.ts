@@ -99,8 +99,8 @@ export class LegacySessions {
   readonly #sessions = new Map<string, Session>();
   readonly #reopening = new Map<string, Promise<void>>();
   /**
-   * Ids of sessions ended on purpose, only the first part of each. Their clients get the answer that the session is
-   * gone.
+   * First parts of the ids of sessions that were ended on purpose. Their clients get the answer that the session no
+   * longer exists.
    */
   readonly #ended = new Set<string>();
 

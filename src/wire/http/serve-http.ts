@@ -26,7 +26,7 @@ export interface DirectHttpOptions {
   track(res: ServerResponse): void;
 }
 
-/** A face that serves one request, until it is released. */
+/** A face that was built for one request, and a function that releases it. */
 interface Answerer {
   face: Face;
   peer: Peer;
@@ -158,7 +158,7 @@ export interface HttpOptions {
   onError?(error: Error): void;
 }
 
-/** The audience is all clients. A legacy client gets notifications only while its listening stream is open. */
+/** Its notifications go to all clients. A legacy client gets them only while its listening stream is open. */
 export interface HttpHandler extends Audience {
   /** Serves one path of a node:http server. The server has to check token, Host and Origin before. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
@@ -285,7 +285,7 @@ export function createHttpHandler(options: HttpOptions): HttpHandler {
 /** The adapter is loaded on first use: it needs Node's `fetch` and HTTP/2, and many hubs never have an HTTP client. */
 const loadAdapter = once(() => import('@modelcontextprotocol/node'));
 
-/** Calls `make` at the first use and keeps its value. */
+/** Returns a function that calls `make` at its first use and returns the same value from then on. */
 function once<T>(make: () => T): () => T {
   let made: { it: T } | null = null;
   return () => {

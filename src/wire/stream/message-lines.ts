@@ -12,7 +12,7 @@ const ANSWER_AT_HEAD = new RegExp(
   String.raw`^\s*\{\s*(?:(?:"jsonrpc"\s*:\s*"[^"\\]*"|${ID})\s*,\s*)*"(?:result|error)"\s*:`,
 );
 
-/** A line, or the beginning and end of a line that was too long to keep. */
+/** A complete line, or the beginning and end of a line that was too long to keep. */
 export type Line = { bytes: Buffer } | { tooLong: LineEdges };
 
 /**

@@ -51,7 +51,10 @@ export interface StreamOptions {
   maxLineBytes?: number;
   /** Timeout for calls to finish after the client has ended its input. Then the connection closes. */
   drainMs?: number;
-  /** Called after the last answer. The connection stays open until the promise resolves, or until `drainMs` is over. */
+  /**
+   * Called after the last answer. The connection stays open until this promise resolves, but no longer than
+   * `drainMs`.
+   */
   untilGone?(): Promise<void>;
   /** Called with the number of unanswered requests, whenever it changes. */
   onInFlight?(count: number): void;

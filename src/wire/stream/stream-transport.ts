@@ -24,7 +24,7 @@ export interface StreamTransportOptions {
    */
   onAnswered(): Promise<void>;
   onInFlight(count: number): void;
-  /** Returns a function that answers a request without `onmessage`. Null if the request goes to `onmessage`. */
+  /** Returns a function that answers this request directly. Null if the request has to go through `onmessage`. */
   direct(request: PlainRequest): ((call: DirectCall) => Promise<DirectAnswer>) | null;
   /** Returns the refusal of a message. Null if the message is accepted. */
   refuse(message: JSONRPCMessage): Refusal | null;
@@ -36,7 +36,7 @@ interface Direct {
   isCancelled: boolean;
 }
 
-/** Number of unread bytes from which the input of a client is paused, so that its answers cannot fill the memory. */
+/** Number of unsent bytes from which a client's input is paused, so that its answers cannot fill the memory. */
 const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
 /** Number of unread bytes from which log messages for a client are dropped, because only new ones are useful. */
 const MAX_UNREAD_LOG_BYTES = 1024 * 1024;

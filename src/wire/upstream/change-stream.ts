@@ -11,8 +11,8 @@ const STABLE_MS = 30_000;
 const KINDS = ['tools', 'prompts', 'resources'] as const;
 
 /**
- * Keeps a stream of changes open until `signal` aborts. `open` settles when the stream has ended. False means that the
- * server offers none. Changes may have been missed between two streams, so after a gap each list counts as changed.
+ * Keeps a stream of changes open until `signal` aborts. `open` settles at the end of the stream, with false if the
+ * server offers none. Changes may be missed between two streams, so after a gap each list counts as changed.
  */
 export async function reconnectStream(
   open: () => Promise<boolean>,

@@ -183,7 +183,7 @@ export class HttpChannel implements Channel {
         position,
         isDone,
         onMessage,
-        // Events of a subscription do not count as answers.
+        // A message over the limit fails the whole link in a subscription, because its events answer no request.
         excess: message.method === 'subscriptions/listen' ? tooLarge : answerTooLarge,
       });
       // A legacy server may end a stream early, if its events have ids. The client then asks for the events that are

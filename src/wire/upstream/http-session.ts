@@ -92,7 +92,7 @@ export interface Exchange {
 export interface Answer {
   status: number;
   headers: IncomingHttpHeaders;
-  /** The body, decompressed. */
+  /** The decompressed body. */
   body: Readable;
 }
 
@@ -206,7 +206,7 @@ export function guardedLookup(resolve: typeof systemLookup = systemLookup): Look
 export interface HttpTarget {
   url: string;
   headers: Record<string, string>;
-  /** Only for tests: replaces name resolution. */
+  /** Replaces name resolution. Only for tests. */
   lookup?: LookupFunction;
 }
 

@@ -15,7 +15,7 @@ export interface LinkRequest {
   signal?: AbortSignal;
   /** Asks for progress. Each progress notification restarts the timeout, up to half an hour in total. */
   onProgress?(update: Progress): void;
-  /** Capabilities of the client that made this request. Only sent to modern servers. */
+  /** Capabilities of the client that made this request. They are sent only to modern servers. */
   capabilities?: Json;
 }
 
@@ -37,7 +37,7 @@ export interface UpstreamLink {
   close(): Promise<void>;
 }
 
-/** Called for each notification of the server. */
+/** Called for each notification from the server. */
 export interface LinkEvents {
   onNotification(method: string, params: Json): void;
   /** Answers a request of the server. If it rejects or is absent, the server gets "method not found". */
@@ -67,7 +67,7 @@ export type FaultKind =
 /** Why a request to another server has no result. Only `transport`, `timeout`, `exit`, `start` and `unauthorized` are faults of the server. */
 export class UpstreamFault extends Error {
   readonly kind: FaultKind;
-  /** The server's error as it sent it, if `kind` is `answer`. */
+  /** The server's own error, unchanged, if `kind` is `answer`. Null otherwise. */
   readonly error: { code: number; message: string; data?: unknown } | null;
   /** Delay before a retry that the server asked for. */
   readonly retryAfterMs: number | null;
@@ -92,7 +92,8 @@ export class UpstreamFault extends Error {
 /** Sends messages to a server. Answers and errors are reported to the multiplexer. */
 export interface Channel {
   /**
-   * Sends a message. Never rejects. If the transport can detect it, resolves when the server has received the message.
+   * Sends a message. Never rejects. Resolves when the server has received the message, where the transport can detect
+   * that.
    */
   send(message: Json): void | Promise<void>;
   /** Cancels a request in the way that the transport prescribes. */
@@ -119,7 +120,7 @@ interface OwnMeta {
   progressToken: number | null;
 }
 
-/** Replaces the caller's `_meta`: progress token and envelope are set here. */
+/** Replaces the caller's `_meta` by Squad's own: progress token and envelope. */
 export function withMeta(params: Json, { envelope, capabilities, progressToken }: OwnMeta): Json {
   if (envelope === null && progressToken === null) {
     if (params._meta === undefined) return params;
@@ -136,8 +137,8 @@ export interface LinkOptions {
   events: LinkEvents;
   clientInfo: { name: string; version: string };
   /**
-   * Capabilities of the client behind this link (default: everything that a legacy server can use if `events.onRequest`
-   * is set, otherwise none).
+   * Capabilities of the client behind this link. Default: everything that a legacy server can use if
+   * `events.onRequest` is set, otherwise none.
    */
   capabilities?: Json;
   /** Timeout for the whole handshake. */
@@ -191,8 +192,8 @@ export async function handshakeModern(mux: Multiplexer, options: LinkOptions): P
   mux.envelope = {
     [VERSION_KEY]: MODERN,
     [CLIENT_KEY]: clientInfo,
-    // No capabilities are declared for the caller: a modern server puts its questions into results, which go to the
-    // caller.
+    // By default no capabilities are declared, because a modern server puts its questions into results, which go to
+    // the caller.
     [CAPABILITIES_KEY]: options.capabilities ?? {},
   };
   const result = await mux.request('server/discover', {}, { timeoutMs, ...(signal && { signal }) });

@@ -184,7 +184,7 @@ export class Multiplexer {
   /** Handles one parsed but unchecked message. */
   receive(message: unknown): void {
     if (this.#fault) return;
-    // The message is a batch. A batch inside a batch is stray.
+    // A batch is split into its messages. A batch inside a batch is stray.
     if (Array.isArray(message)) for (const each of message) this.#takeOne(each);
     else this.#takeOne(message);
   }
@@ -217,7 +217,7 @@ export class Multiplexer {
       const onAbort = () => this.#giveUp(id, cancelled(method));
       const onTime = () => {
         const pending = this.#pending.get(id);
-        // The server waits for the answer, which may come from a person.
+        // The server itself waits for an answer, possibly of a person, so its request gets more time.
         if (pending && this.#serverRequests.isOpen && performance.now() < pending.ceilingAt) extend(pending);
         else this.#giveUp(id, new UpstreamFault('timeout', `No answer to ${method} within the time limit.`));
       };

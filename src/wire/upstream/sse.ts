@@ -87,7 +87,7 @@ export class SseParser {
     else this.#size -= bytes.length;
   }
 
-  /** Whether the line is part of the event. */
+  /** Parses one line. Returns whether it is part of the event. */
   #takeField(line: string): boolean {
     const colon = line.indexOf(':');
     if (colon === 0) return false;
@@ -213,10 +213,10 @@ export interface StreamPosition {
 
 interface MessageStreamOptions extends Pick<HttpChannelOptions, 'mux' | 'events' | 'maxFrameBytes'> {
   position: StreamPosition;
-  /** Returns whether no further message is expected. */
+  /** True if no further message is expected. */
   isDone(): boolean;
   onMessage?: ((message: unknown) => void) | undefined;
-  /** Creates the fault for a message over the limit (default: a fault of the connection). */
+  /** Creates the fault for a message over the limit. Default: a fault of the connection. */
   excess?: (maxBytes: number) => UpstreamFault;
 }
 
@@ -249,7 +249,7 @@ export async function readMessages(body: Readable, options: MessageStreamOptions
     }
   } catch (error) {
     if (error instanceof UpstreamFault) throw error;
-    // The stream broke. Open requests fail because they got no answer.
+    // A broken stream is no fault here: open requests fail because they get no answer.
   } finally {
     clearTimeout(timer);
     body.destroy();

@@ -40,7 +40,7 @@ interface LineChannelOptions extends Pick<StdioLinkOptions, 'stdout' | 'stdin' |
 const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
 /** A line is treated as endless when it is longer than this number of messages of maximum size. */
 const ENDLESS_FRAMES = 8;
-/** Timeout between the end of a process and the end of its output, in either order. */
+/** Maximum time between the end of a process and the end of its output, whichever comes first. */
 const LAST_OUTPUT_TIMEOUT_MS = 250;
 
 /** Opens a channel over the streams of a process, with one message per line. */
@@ -128,8 +128,8 @@ function endWithProcess({ stdout, stdin, mux, ended }: LineChannelOptions): void
   });
 
   void ended.then(async end => {
-    // Output from before the end of the process is still read, but not for long: a child process may keep the stream
-    // open for ever.
+    // Output from before the end of the process is still read. The time for that is limited, because a child process
+    // may keep the stream open.
     await within(outputEnd, LAST_OUTPUT_TIMEOUT_MS);
     mux.end(exitFault(end));
   });

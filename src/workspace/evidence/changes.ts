@@ -94,7 +94,7 @@ async function countLines(
     notes.push(
       `${tooLarge} of the new files could not be read to count their lines: too large, or too many in all`,
     );
-  // The sum is null if a part is unknown, because a partial sum would look like the whole.
+  // A partial sum would look like the whole, so the sum is null if a part is unknown.
   if (wereDirty > 0 || tooLarge > 0) return null;
   const lines = counted.filter(each => each !== null && each !== 'too large');
   const insertions = lines.reduce((sum, each) => sum + each.insertions, 0);
@@ -187,7 +187,7 @@ export function createWorkTree(env: Record<string, string | undefined> = process
     },
 
     async lineCount(directory, path) {
-      // A diff names files relative to the root of the repository, an agent relative to its folder.
+      // Tries both bases: a diff names files relative to the root of the repository, an agent relative to its folder.
       const root = (await findGitFolder(directory))?.root;
       for (const base of new Set([directory, root ?? directory])) {
         const text = await readInside(base, path, MAX_COMMENTED_BYTES).catch(() => null);

@@ -26,7 +26,9 @@ import { withoutTeamFiles } from '../team/team-file.ts';
 export interface Difference {
   path: string;
   status: ChangedFile['status'];
-  /** The file had uncommitted changes before, or was hidden from git, so its earlier content is unknown. */
+  /**
+   * True if the file already had uncommitted changes or was hidden from git, so that its earlier content is unknown.
+   */
   wasDirty: boolean;
   /** Git does not track the file and has no content to compare it with. */
   isUntracked: boolean;
@@ -41,9 +43,9 @@ export interface Compared {
   base: string;
   /** Why lines could not be counted. Null when they were. */
   uncounted: string | null;
-  /** Makes git use the index of the comparison, in which no file is hidden. */
+  /** Environment with which git uses the index of the comparison, in which no file is hidden. */
   env: { GIT_INDEX_FILE: string };
-  /** Notes about changes that the files do not show. */
+  /** Notes about changes that no file shows, such as moved branches. */
   notes: string[];
 }
 
@@ -130,7 +132,7 @@ function ignoringNotes(paths: readonly string[]): string[] {
 const emptyTree = async (git: Git): Promise<string> =>
   String(await git.run(['hash-object', '-t', 'tree', '/dev/null'])).trim();
 
-/** Null for a file that was not touched, or that has its old content again. */
+/** Compares a dirty file with its state before the run. Null if it was not touched or has its old content again. */
 async function changedAgain(
   root: string,
   before: DirtyFile,

@@ -155,7 +155,7 @@ class Pieces {
     this.room -= Math.min(piece.length, this.room);
   }
 
-  /** The diff so far. It is cut at the end of a line. */
+  /** Returns the diff so far, cut at the end of a line. */
   whole(): WorkDiff {
     const bytes = Buffer.concat(this.parts);
     const end = this.isFull ? bytes.lastIndexOf(10) + 1 : bytes.length;

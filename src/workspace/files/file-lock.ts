@@ -23,7 +23,8 @@ export async function withLock<T>(lock: string, work: () => Promise<T>): Promise
   try {
     return await work();
   } finally {
-    // An error here is ignored: the work is done, or has its own error. Other processes remove an abandoned lock.
+    // An error here is ignored: the work is done or reports its own error, and other processes remove an abandoned
+    // lock.
     await removeIf(lock, mark).catch(() => {});
   }
 }

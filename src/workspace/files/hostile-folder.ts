@@ -40,7 +40,7 @@ export class HostileFolder {
     }
   }
 
-  /** Opens a folder below this one, by its relative path. */
+  /** Calls `act` with a folder below this one, given by its relative path. Null if it does not exist. */
   below<T>(path: string, act: (folder: HostileFolder) => T): T | null {
     const [first = '', ...rest] = path.split('/');
     return HostileFolder.use(this.path(first), folder =>

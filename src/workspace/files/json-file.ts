@@ -14,7 +14,7 @@ import { SquadError } from '../../schema/error.ts';
 type Issue = z.core.$ZodIssue;
 type Path = (string | number)[];
 
-/** Limit of reported problems. Finding the place of each one costs a search through the file. */
+/** Maximum number of reported problems, because finding the place of each takes a search through the file. */
 const MAX_PROBLEMS = 100;
 const first = <T>(list: readonly T[]): readonly T[] => list.slice(0, MAX_PROBLEMS);
 
@@ -84,7 +84,7 @@ function unknownKey(tree: Node, path: Path, known: string[]): JsonProblem {
   };
 }
 
-/** Problems with the variant of a union that the value matches best. */
+/** Problems of a union: those of the variant that matches the value best. */
 function problemsOfUnion(tree: Node, union: z.ZodUnion, path: Path): JsonProblem[] {
   const node = findNodeAtLocation(tree, path);
   const value: unknown = node && getNodeValue(node);

@@ -17,7 +17,7 @@ export async function resolveInside(folder: string, path: string): Promise<RealP
   }
 }
 
-/** Compares the paths only as text, without resolving links. */
+/** Whether a path is inside a folder. Compares only the texts and resolves no links. */
 export function isInside(folder: string, path: string): boolean {
   const inside = relative(folder, path);
   return inside !== '..' && !inside.startsWith(`..${sep}`);

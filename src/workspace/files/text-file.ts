@@ -148,7 +148,7 @@ export async function replaceFile(
     }
     await rename(draft, path);
   } catch (thrown) {
-    await rm(draft, { force: true }).catch(() => {}); // only the first error matters
+    await rm(draft, { force: true }).catch(() => {}); // an error here is ignored, because only the first error matters
     throw thrown;
   }
 }

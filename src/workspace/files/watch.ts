@@ -107,7 +107,7 @@ interface NameWatchOptions {
   onError(reason: string): void;
 }
 
-/** Watches one name in the folder at a path; the folder may be created later, removed, or replaced. */
+/** Watches one name in a folder. The folder may be created later, removed, or replaced. */
 export class NameWatch {
   readonly #options: NameWatchOptions;
   #watcher: FSWatcher | null = null;

@@ -16,12 +16,13 @@ export const EMPTY_MCP_CONFIG = `${JSON.stringify({ $schema: `./${SCHEMA_NAME}`,
 
 export interface ChangedConfig {
   file: string;
-  /** False if the previous text was not trusted. Then the new text is not trusted either. */
+  /** Whether the user trusted the previous text. If not, the new text is not trusted either. */
   isTrusted: boolean;
 }
 
 /**
- * Text of the configuration file and its parsed content. Without a file, text and content of an empty configuration.
+ * Text of the configuration file and its parsed content. If there is no file, both are those of an empty
+ * configuration.
  */
 export interface CurrentConfig {
   text: string;
@@ -42,8 +43,7 @@ export async function currentMcpConfig(workspace: string): Promise<CurrentConfig
 }
 
 /**
- * Lock that Squad commands hold while they change a configuration. Meanwhile the text and the trust in it may not
- * match.
+ * Lock that Squad's commands hold while they change a configuration, because text and trust do not match in between.
  */
 export const changeLock = (home: string): string => join(home, 'mcp-config.lock');
 
@@ -73,7 +73,7 @@ export async function changeMcpConfig(
   });
 }
 
-/** A change by Squad may keep existing mistakes, but must not add one. */
+/** Existing mistakes in the file may stay, but a change by Squad must not add one. */
 function refuseMoreMistakes(file: string, before: McpConfig, after: McpConfig): void {
   const made = Object.entries(after.disabled ?? {}).find(([id]) => !Object.hasOwn(before.disabled ?? {}, id));
   if (made)

@@ -23,7 +23,7 @@ const ForeignServer = z.looseObject({
 type ServerEntry = Record<string, string | string[] | Record<string, string>>;
 
 interface TranslatedServer {
-  /** JSON for Squad's file, and the same as a parsed object. */
+  /** The server as JSON for Squad's file. `server` is the same, parsed. */
   entry: ServerEntry;
   server: Server;
   /** Environment variables that the user has to set. */
@@ -82,7 +82,7 @@ function entryOf(
       command: translate(command),
       ...(args.length > 0 && { args: args.map(translate) }),
       ...(Object.keys(env).length > 0 && { env: all(env) }),
-      // Omitted if it is the folder where the server starts anyway.
+      // Left out if the server starts in that folder anyway.
       ...(cwd !== undefined && !/^\$\{workspaceFolder\}\/?$/.test(cwd) && { cwd: translate(cwd) }),
       tools: ['*'],
     };
@@ -150,7 +150,7 @@ export interface ImportedServer extends TranslatedServer {
 
 export interface Import {
   servers: ImportedServer[];
-  /** Servers that Squad's file already has, with their id in it. */
+  /** Servers that exist in Squad's file already, each with its id there. */
   there: { file: string; name: string; id: string }[];
   /** Servers that are not imported, with the reason. */
   left: { file: string; name: string; reason: string }[];

@@ -21,7 +21,7 @@ import {
 
 interface Before {
   config: McpConfig | null;
-  /** Text of the file that `config` was read from. */
+  /** Text of the file from which `config` was parsed. */
   text: string | null;
 }
 
@@ -137,7 +137,7 @@ export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs 
     entries.set(workspace, entry);
     entry.askedAt = performance.now();
     if (!entry.isWatched && !isClosed) {
-      // The file of trusted files is polled. Watching the home folder would be expensive, because its database
+      // One watch polls the file of trusted files. Watching the home folder would be expensive, because its database
       // changes with every event.
       if (![...entries.values()].some(each => each.isWatched))
         watchFile(trustFile, { interval: TRUST_POLL_MS, persistent: false }, onTrust);
@@ -190,7 +190,9 @@ export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs 
     }, SETTLE_MS).unref();
   }
 
-  /** Settles after a read that began now or later. Requests that come meanwhile share the next read. */
+  /**
+   * Reads the file again. Settles after a read that began now or later; requests that come meanwhile share that read.
+   */
   function refresh(entry: Entry): Promise<void> {
     entry.next ??= entry.reading.then(() => {
       entry.next = null;
@@ -232,7 +234,7 @@ export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs 
 interface Entry {
   workspace: string;
   inForce: ConfigInForce | null;
-  /** Text of the configuration in force. */
+  /** Text of the file whose configuration is in force. */
   text: string | null;
   watches: NameWatch[];
   isWatched: boolean;

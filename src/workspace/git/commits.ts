@@ -20,7 +20,9 @@ export interface TreeEntry {
   oid: string;
 }
 
-/** A path (one character per byte) whose entry differs between two commits, or between a commit and an index. */
+/**
+ * An entry that differs between two commits, or between a commit and an index. Its path has one character per byte.
+ */
 export interface TreeChange {
   path: string;
   was: TreeEntry | null;
@@ -94,7 +96,7 @@ export async function isAncestor(git: Git, commit: string, of: string): Promise<
 export const outputLine = (output: Buffer): string => String(output).trim();
 
 /**
- * Paths (one character per byte) of the submodules that `.gitmodules` in a commit or tree names. Empty if the file
+ * Paths of the submodules that `.gitmodules` in a commit or tree names, one character per byte. Empty if that file
  * cannot be read.
  */
 export async function submodulePaths(git: Git, treeish: string): Promise<string[]> {

@@ -44,7 +44,7 @@ function gitDirAt(root: string): string | 'unreadable' | null {
   return target ? resolve(root, target) : 'unreadable';
 }
 
-/** Null if it cannot be determined. */
+/** The Git folder that all work trees share. Null if it cannot be determined. */
 function commonDirOf(gitDir: string): string | null {
   const read = readBounded(join(gitDir, 'commondir'));
   if (read === 'missing') return gitDir;

@@ -95,14 +95,14 @@ export class GitIndex {
     if (lines.length > 0) await this.run(['update-index', ...args], joinPaths(lines), LIST_TIMEOUT_MS);
   }
 
-  /** Entries that differ from the commit. */
+  /** Entries of the index that differ from the commit. */
   async changesFrom(commit: string, ...paths: string[]): Promise<TreeChange[]> {
     const args = ['diff-index', '--cached', '--raw', '-z', '--no-renames', '--no-abbrev', commit];
     return parseRawDiff(await this.run([...args, '--', ...paths]));
   }
 
   /**
-   * Paths whose file differs from the index. With `commit`, paths whose file or index entry differs from the commit.
+   * Paths whose file differs from the index. With `commit`, also paths whose index entry differs from that commit.
    * `folder` replaces the work tree.
    */
   async changedPaths({ commit, folder }: { commit?: string; folder?: string } = {}): Promise<Set<string>> {
@@ -168,8 +168,8 @@ export class GitIndex {
   }
 
   /**
-   * Makes git check files (those in `only`, or all) despite flags in the index, because people hide their own changes
-   * with `assume-unchanged` and `skip-worktree`. A file that a flag keeps out of the folder may stay away.
+   * Makes git check files despite flags in the index: those in `only`, or all. People hide their own changes with
+   * `assume-unchanged` and `skip-worktree`. A file that a flag keeps out of the folder may stay away.
    */
   async unhide(only?: ReadonlySet<string>): Promise<HiddenFiles> {
     const hidden = await this.hiddenFiles(only);

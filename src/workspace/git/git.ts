@@ -13,7 +13,7 @@ function isOwnedBy({ root, gitDir }: GitFolder, uid: number): boolean {
     try {
       return lstatSync(path).uid === uid;
     } catch {
-      return true; // the path is missing, or git cannot read it either
+      return true; // a missing path, or one that git cannot read either, does no harm
     }
   });
 }
@@ -48,9 +48,9 @@ export interface GitRun {
   maxBytes?: number;
   limitMs?: number;
   signal?: AbortSignal;
-  /** If true, output that was cut at `maxBytes` is accepted. */
+  /** True to accept output that was cut at `maxBytes`. */
   mayBeCut?: boolean;
-  /** Standard input. With a promise, git starts before the input is known. */
+  /** Standard input. If it is a promise, git starts before the input is known. */
   input?: Buffer | Promise<Buffer>;
   /** Additional variables, for example for another index or another author. */
   env?: Record<string, string>;
@@ -62,7 +62,7 @@ export interface GitRun {
 
 export interface Git {
   folder: GitFolder;
-  /** HOME and XDG_CONFIG_HOME lead to the user's own git configuration. */
+  /** Environment of git. Its HOME and XDG_CONFIG_HOME lead to the user's own git configuration. */
   env: Environment;
   /** Returns the complete standard output. Throws GitError. */
   run(args: string[], how?: GitRun): Promise<Buffer>;
@@ -103,7 +103,7 @@ const preparations = new Set<Preparation>();
 /** Registers work that is done before Squad reads any repository: commits of sandboxed agents are brought into it. */
 export const beforeOpening = (prepare: Preparation): void => void preparations.add(prepare);
 
-/** Like `openGit`, for known folders and without preparation. */
+/** Like `openGit`, for folders that are already known. Runs none of the registered preparations. */
 export function gitIn(
   folder: GitFolder,
   env: Environment,
@@ -117,7 +117,7 @@ export function gitIn(
   };
 
   async function call(args: string[], how: GitRun): Promise<ProgramEnd> {
-    // The input may fail before git waits for it. Its producer reports the error.
+    // The input may be rejected before git reads it. Whoever produces the input reports that error.
     if (how.input instanceof Promise) how.input.catch(() => {});
     trusted ??= checkTrust();
     await trusted;
@@ -144,7 +144,7 @@ export function gitIn(
 
 const DISTRUST = 'git does not trust this repository, which belongs to another user (see safe.directory)';
 
-/** Path of the main work tree, as git reports it. */
+/** Path of the main work tree, in the form in which git prints it. */
 const mainRoot = (commonDir: string): string =>
   basename(commonDir) === '.git' ? dirname(commonDir) : commonDir;
 

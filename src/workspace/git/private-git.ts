@@ -126,7 +126,7 @@ export function keepPrivateGitIn(folder: string): void {
   for (const name of readdirSync(parent)) if (isLeft(join(parent, name))) remove(join(parent, name));
 }
 
-/** Whether a path leads through one of our private git folders. */
+/** Whether a path is inside one of the git folders that Squad creates for its own git. */
 export const isPrivateGit = (path: string): boolean => parent !== null && isInside(parent, path);
 
 /**
@@ -198,7 +198,7 @@ function remember<T>(map: Map<string, T>, key: string, value: T): void {
   map.set(key, value);
 }
 
-/** Whether the folder belongs to a repository that no longer exists. */
+/** Whether the repository that the folder belonged to no longer exists. */
 function isLeft(folder: string): boolean {
   const objects = join(folder, '.git', 'objects');
   return lstatSync(objects, { throwIfNoEntry: false }) !== undefined && !existsSync(objects);

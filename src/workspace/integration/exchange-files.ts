@@ -40,7 +40,7 @@ interface Exchange {
   /** Files to remove, if they have not changed since they were found to match the old commit. */
   goes: ReadonlyMap<string, BigIntStats>;
   files: readonly TreeChange[];
-  /** Paths of files whose new content is in the stash. */
+  /** Paths of the files that get new content from the stash. */
   comes: ReadonlySet<string>;
 }
 
@@ -78,7 +78,7 @@ export async function exchangeFiles(exchange: Exchange, checkpoint: Checkpoint):
   await inTurns([...out], ([path, seen]) => {
     const file = pathBytes(stash.old, path);
     if (isSameFile(lstatOrNull(file), seen)) return unlinkSync(file);
-    // Somebody who had the file open has saved it, so Squad's version is removed again.
+    // Somebody has saved the old file meanwhile, so Squad's new version is removed again.
     const ours = put.get(path);
     if (ours) removeIfUnchanged(root, path, { seen: ours, into: stash.next });
     if (!placeIfAbsent(root, path, file)) notes.push(saveConflictingCopy(root, path, file));
@@ -140,7 +140,7 @@ function stashes(root: string, gitDir: string): [FileStash, FileStash] {
   return [at(join(gitDir, 'squad-aside')), at(join(root, '.squad-aside'))];
 }
 
-/** Files below a folder that match the commit. */
+/** Returns the files below a folder that are the same as in the commit. */
 const filesAsIn = (git: Git, commit: string, folder: string): Promise<Set<string>> =>
   withScratchIndex(git, async index => {
     await index.run(['read-tree', commit]);
@@ -168,7 +168,7 @@ const lstatOrNull = (file: Buffer): BigIntStats | null => {
   }
 };
 
-/** A rename changes the change time of a file, but nothing that is compared here. */
+/** Whether nothing has changed a file. Its change time is not compared, because a rename by Squad changes it. */
 const isSameFile = (one: BigIntStats | null, other: BigIntStats): boolean =>
   one !== null &&
   one.ino === other.ino &&
@@ -227,7 +227,7 @@ function succeeds(act: () => void): boolean {
   }
 }
 
-/** Whether the path leads only through real folders, not through links. */
+/** Whether the folders of a path are real folders, not links. With `make`, missing folders are created. */
 function hasFolders(root: string, path: string, make?: 'make'): boolean {
   const folder = dirname(path);
   if (folder === '.') return true;
@@ -238,7 +238,7 @@ function hasFolders(root: string, path: string, make?: 'make'): boolean {
   return true;
 }
 
-/** Keeps both versions of a file that was saved twice at the same moment. */
+/** Saves a second version of a file under a new name, if somebody saved the file at the same moment. */
 function saveConflictingCopy(root: string, path: string, file: Buffer): string {
   for (let at = 1; at <= MAX_COPIES; at++) {
     const copy = `${path}.kept-${at}`;

@@ -204,7 +204,7 @@ export async function touchedFiles(worktree: Worktree, env: Environment): Promis
       isThere ? uncommittedFiles(git) : [],
     ]);
     const files = new Set([...committed, ...uncommitted]);
-    // The feedback file is left out when the branch is merged.
+    // The feedback file does not count, because it is left out of merges.
     files.delete(FEEDBACK_FILE);
     return { files: [...files].sort(), why: null };
   } catch (error) {
@@ -213,7 +213,9 @@ export async function touchedFiles(worktree: Worktree, env: Environment): Promis
   }
 }
 
-/** Files that the branch changed since it left its base, without changes that it merged from the base. */
+/**
+ * Files that the branch itself changed since it left its base. Changes that were merged from the base do not count.
+ */
 async function committedFiles(git: Git, { base, baseBranch }: Worktree, tip: string): Promise<string[]> {
   const since = async (from: string) => {
     return splitPaths(await git.run([...PLAIN_DIFF, '--name-only', '-z', `${from}...${tip}`, '--'])).map(
@@ -222,13 +224,13 @@ async function committedFiles(git: Git, { base, baseBranch }: Worktree, tip: str
   };
   if (baseBranch === null) return since(base);
   return since(`refs/heads/${baseBranch}`).catch(error => {
-    // The base branch may have been deleted. The base commit still exists.
+    // The base branch may have been deleted. The commit that the branch started from still exists.
     if (error instanceof GitError && error.exitCode === 128) return since(base);
     throw error;
   });
 }
 
-/** One thread per git process: several work trees are read at once, and more threads would only compete. */
+/** Git uses one thread here, because several work trees are read at once and more threads would only compete. */
 async function uncommittedFiles(git: Git): Promise<string[]> {
   const { entries } = await readStatus(git, {}, ['-c', 'core.preloadIndex=false']);
   return entries.map(({ path }) => pathText(path));

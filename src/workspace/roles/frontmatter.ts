@@ -107,7 +107,7 @@ function keyOffset(map: YAMLMap | null, key: PropertyKey | undefined): number | 
 const TEXT = 'must be text (put it in quotes)';
 const NAMES = 'must be a list of names';
 const DURATION = 'must be a time: a number of seconds, or 90s, 15m, 2h';
-/** Keys whose values must not be text, with the description of a valid value. */
+/** Describes the valid values of keys whose values are not plain text. */
 export const ROLE_KEYS: Record<string, string> = {
   type: 'must be planning, coding or review',
   permission: 'must be read, edit or full',

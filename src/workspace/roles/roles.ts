@@ -144,7 +144,7 @@ async function exists(file: string): Promise<boolean> {
   );
 }
 
-/** The file existed a moment ago, but was removed or replaced, for example by a checkout. */
+/** Error for a roles folder that was removed while it was read, for example by a checkout. */
 function unreadable(directory: string, thrown: NodeJS.ErrnoException): unknown {
   if (thrown.code !== 'ENOENT' && thrown.code !== 'ENOTDIR') return thrown;
   return new SquadError('ROLES_MISSING', `The roles folder ${directory} was removed while it was read.`, {

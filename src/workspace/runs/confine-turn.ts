@@ -15,7 +15,7 @@ interface ConfinePorts {
   worktrees: Pick<Worktrees, 'confine'>;
   /** The folder of Squad's own files. */
   squadHome: string;
-  /** Whether an agent of another run is running in the run's work tree. */
+  /** Whether the agent of another run is using the same work tree now. */
   isShared(run: Run): boolean;
 }
 
@@ -113,7 +113,9 @@ const CERTIFICATES = [
 const certificates = (env: Record<string, string>): string[] =>
   CERTIFICATES.flatMap(name => (env[name]?.startsWith('/') ? [env[name]] : []));
 
-/** Folders of installed packages that a set-up links from the user's checkout instead of copying them. */
+/**
+ * Names of folders with installed packages, which a set-up may link from the user's checkout instead of copying them.
+ */
 const PACKAGES = new Set(['node_modules', '.venv', 'venv', 'vendor', 'target', '.gradle', 'Pods']);
 const MAX_DEPTH = 3;
 /** Search limit, because the start of an agent waits for the search. */
@@ -162,7 +164,7 @@ function prepareMountPoint(
   { home, chatHome }: { home: string; chatHome: string },
 ): void {
   if (path === home || !isInside(home, path)) return;
-  // The path is inside another mount, whose folder already has it.
+  // If the path is inside another mount, that mount's folder already has it.
   const below = mounts.findLast(other => other.path !== path && isInside(other.path, path));
   if (below && below.path !== home) return;
   const source = from === null ? null : statSync(from, { throwIfNoEntry: false });

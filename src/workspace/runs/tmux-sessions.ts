@@ -163,8 +163,8 @@ export function createSessions({ home, env, settings, command, warn }: SessionsO
 const sessionName = (id: RunId): string => `squad-${id}`;
 
 /**
- * A tmux server that an agent started passes on that agent's marks. They are removed, because the log view belongs to
- * no run.
+ * Options of `env` that remove an agent's marks, which a tmux server passes on if an agent started it. The log view
+ * belongs to no run.
  */
 const OUTSIDE_ANY_RUN = ['-u', 'SQUAD_RUN_ID', '-u', 'SQUAD_TURN'];
 

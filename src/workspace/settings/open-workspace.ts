@@ -273,7 +273,7 @@ export function createWorkspaces({
       // The search for the roles folder starts while the configuration is read, because every start of an agent waits
       // for both.
       const usualFolder = rolesFolder(root, shippedRoles);
-      usualFolder.catch(() => {}); // an error here is ignored, because the configuration may name another folder
+      usualFolder.catch(() => {}); // an error here is ignored, because the configuration may name another roles folder
       const sources = await readConfigFiles({ workspace: root, home, env });
       const { config, ignored } = resolveConfig(sources);
       const { workspaceFile } = sources;

@@ -19,7 +19,7 @@ import type { Findings, Path, Place } from './findings.ts';
 type Values = Record<string, unknown>;
 type Issue = z.core.$ZodIssue;
 
-/** Place of a value in the file, and of the values inside it. */
+/** Place of a value in the file, with the places of the values inside it. */
 interface Mark {
   place: Place;
   below: Map<string, Mark> | null;
@@ -56,7 +56,7 @@ export async function parseSubagentFile(text: string, findings: Findings): Promi
   return null;
 }
 
-/** Returns plain data, so that the worker thread that reads large files can send it. */
+/** Parses a file to plain data, so that a worker thread can read large files and send the result. */
 export function parseYamlFile(text: string): YamlFile {
   const counter = new LineCounter();
   const at = (offset: number | undefined): Place => {
@@ -99,7 +99,7 @@ function markOf(node: Node | null, keyOffset: number | undefined, at: (offset?: 
   return { place: at(keyOffset ?? node?.range?.[0]), below: below.size > 0 ? below : null };
 }
 
-/** Place of the key or list element. If it is missing, the place of the nearest value around it. */
+/** Place of a key or list element in the file. If it is missing, place of the nearest value around it. */
 function placeIn(marks: Mark, path: Path): Place {
   let mark = marks;
   for (const step of path) {

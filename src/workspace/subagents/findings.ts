@@ -8,7 +8,10 @@ import type { ConfigFinding, SubagentModel } from '../../schema/subagent.ts';
 export interface SubagentFinding extends ConfigFinding {
   code: ErrorCode;
   suggestion: string | null;
-  /** Number of findings of the same severity that were left out. Set only on the last finding of a severity. */
+  /**
+   * Number of further findings of this severity that were left out. Only the last finding of a severity has this
+   * field.
+   */
   more?: number;
 }
 
@@ -34,7 +37,7 @@ export class Findings {
   readonly #counts = { error: 0, warning: 0 };
   readonly #wrongPaths = new Set<string>();
   readonly #isLint: boolean;
-  /** Finds the place of a path in the file. Set once the file is parsed. */
+  /** Finds the place of a path in the file. Replaced once the file is parsed. */
   place: (path: Path) => Place = () => ({ line: null, column: null });
 
   constructor({ isLint = false } = {}) {

@@ -153,7 +153,9 @@ function warnOfMissingProgram(name: string, server: Server, { env, folder, findi
 
 const MAX_ID_LENGTH = 24;
 
-/** An id for each server: its name if that is a valid id. A number is added to equal ids. */
+/**
+ * Gives each server an id: its name if that is a valid id, otherwise one made from the name. Equal ids get a number.
+ */
 export function serverIds(names: readonly string[]): Map<string, string> {
   const ids = new Map<string, string>();
   const taken = new Set<string>();

@@ -111,7 +111,8 @@ export async function recordDecision(
   const text = decisionText(decision, at);
   const stem = decisionFileName(decision, at);
   for (let count = 1; count <= MAX_TRIES; count++) {
-    // After ten decisions with the same title, a random suffix is found sooner than a free number.
+    // From the tenth decision with the same title on, a random suffix is used, because finding a free number would
+    // take longer.
     const suffix = count === 1 ? '' : count < 10 ? `-${count}` : `-${randomBytes(4).toString('hex')}`;
     const name = `${stem}${suffix}.md`;
     if (!(await createFile(join(inbox, name), text, { mode: 0o644 }))) continue;

@@ -14,7 +14,7 @@ import { appendTeamFile, homeTeamFolder, readTeamBytes, replaceTeamFile, teamFol
 export interface TeamLogOptions {
   /** Squad's home folder, which keeps the files of workspaces without `.squad`. */
   home: string;
-  /** The state for CONTEXT.md. It comes from the store, so that it is also correct after a restart. */
+  /** Reads the state for CONTEXT.md from the store, so that it is correct after a restart too. */
   stateOf(workspace: string): Promise<TeamState>;
   /** Called when a file could not be written, and not again until a write succeeds. Must not throw. */
   onError(file: string, reason: string): void;

@@ -48,7 +48,9 @@ export function changeBacklog(
   });
 }
 
-/** Reads the whole file or throws, because a part that was not read could not be written back. */
+/**
+ * Reads the whole file. Throws if that is not possible, because a part that was not read could not be written back.
+ */
 async function readText(file: string): Promise<{ bytes: Buffer; bom: string; text: string } | null> {
   const bytes = await readTeamBytes(file).catch((thrown: Error) => {
     throw new SquadError('PERMISSION_DENIED', `.squad/backlog.md cannot be changed: it ${thrown.message}`, {

@@ -16,18 +16,18 @@ const AgentGitState = z.object({
   path: z.string(),
   branch: z.string(),
   commonDir: z.string(),
-  /** The work tree's own git folder in the repository. */
+  /** Git folder of the work tree, inside the repository's Git folder. */
   gitDir: z.string(),
-  /** The last commit at which the branch was the same in the repository and for the agent. */
+  /** Last commit at which repository and agent had the branch in common. */
   synced: z.string(),
   /** Commit to which the repository's branch is being moved. Null when no move is in progress. */
   moving: z.string().nullable(),
   /**
-   * Commit at which Squad detached the work tree's HEAD in the repository, because the agent's HEAD is not on its
-   * branch.
+   * Commit at which Squad has detached the HEAD of the work tree in the repository, because the agent's HEAD is not
+   * on the run's branch. Null if it has not.
    */
   detached: z.string().nullable(),
-  /** Stamp of the repository's index when it was last made the same as the agent's. */
+  /** Stamp of the repository's index after Squad last made it equal to the agent's. */
   index: z.string().nullable(),
   /** Number of commits that were collected and not reported yet. */
   commits: z.number(),
@@ -58,7 +58,7 @@ export class AgentGit {
   readonly folder: string;
   readonly git: string;
   readonly objects: string;
-  /** Objects that are being copied into the repository. */
+  /** Folder for objects on their way into the repository. */
   readonly staging: string;
 
   constructor(path: string) {
@@ -145,7 +145,7 @@ export class AgentGit {
   index = ({ gitDir }: AgentGitState, maxBytes: number): Buffer | null =>
     this.#own(gitDir, own => own.read('index', maxBytes));
 
-  /** Copies regular files of the agent's logs and of the work tree's own git folder. */
+  /** Copies the agent's logs, and its files of the work tree's git folder. Only regular files are copied. */
   copyTo({ logs, own }: { logs: string; own: string }, { gitDir }: AgentGitState): void {
     HostileFolder.use(this.git, git => git.below('logs', folder => copyPlain(folder, logs)));
     this.#own(gitDir, folder => copyPlain(folder, own, 'modules'));
@@ -155,7 +155,7 @@ export class AgentGit {
   #own = <T>(gitDir: string, act: (own: HostileFolder) => T): T | null =>
     HostileFolder.use(this.git, git => git.below(`worktrees/${basename(gitDir)}`, act));
 
-  /** Commits that the logs name, newest last: all commits, or only those of stashes. */
+  /** Commits that the agent's logs name, newest last. `stashes` selects only those of stashes. */
   logged({ gitDir }: AgentGitState, of: 'stashes' | 'all'): string[] {
     const texts: string[] = [];
     const read = (folder: HostileFolder, name: string) =>
@@ -198,7 +198,7 @@ function copyPlain(
     room.bytes -= bytes.length;
     const path = join(to, name);
     writeFileSync(path, bytes, { mode: Number(found.mode) & 0o777 });
-    // The times are copied too. Git would otherwise read files again that are not older than the index.
+    // Keeps the times of the source, because git would read files again that are not older than the index.
     utimesSync(path, Number(found.atimeMs) / 1000, Number(found.mtimeMs) / 1000);
   }
   // Subfolders are copied after the files, so that HEAD and the index are copied before the limits are reached.

@@ -12,7 +12,9 @@ import type { RunBranch } from './run-branch.ts';
 
 export const asBytes = (path: string): string => Buffer.from(path).toString('latin1');
 
-/** Prepares commits that write this text to one file on the tip, or remove the file. No ref points to them yet. */
+/**
+ * Prepares commits on the tip that write this text to one file, or remove the file. No ref points to the commits yet.
+ */
 export async function prepareFile(
   branch: RunBranch,
   { path, text }: { path: string; text: string | null },
@@ -41,7 +43,7 @@ export async function prepareFile(
   });
 }
 
-/** The agent's uncommitted version of the file: the one in the folder, or one that is only staged. */
+/** The agent's version of the file that is in no commit: from the folder, or only staged. */
 async function uncommitted(
   branch: RunBranch,
   tip: string,
@@ -60,7 +62,7 @@ async function uncommitted(
   return isStaged && !sameContent(staged.is, was) ? staged.is : null;
 }
 
-/** The file as git would store it. Null if git cannot store it. */
+/** Stores the file in git and returns its entry. Null if git cannot store it. */
 async function entryOf(git: Git, file: FolderFile, path: string): Promise<TreeEntry | null> {
   if (!('bytes' in file)) return null;
   if (file.kind === 'link') return { mode: '120000', oid: await store(git, file.bytes, null) };
@@ -80,7 +82,7 @@ const failed = (path: string, why: string): SquadError =>
     suggestions: [`Move or remove what is at ${path} in the run's work tree, then try again.`],
   });
 
-/** A change of a file in the folder. It is valid while the file has not changed since it was read. */
+/** A planned change of a file in the folder. It applies only while the file has not changed since it was read. */
 export interface FilePlan {
   path: string;
   seen: FolderFile;
@@ -88,8 +90,8 @@ export interface FilePlan {
 }
 
 /**
- * Null if there is nothing to do. `changed` means that the file contains something that is in none of the commits, so
- * it stays.
+ * Plans the change of a file. Null if nothing is to be done. `changed` means that the file has content that is in no
+ * commit, so the file stays.
  */
 export async function planFile(
   { git, worktree }: RunBranch,
@@ -120,7 +122,7 @@ function mayReplace(
   return direction === 'apply' && (seen.kind === 'other' || (seen.kind === 'folder' && seen.isEmpty));
 }
 
-/** Versions of the file before Squad's, latest first: the agent's, and the branch's. */
+/** Versions of the file that existed before Squad's, latest first: the agent's, then the branch's. */
 async function versionsBefore(
   git: Git,
   { from, to }: BranchMove,
@@ -140,9 +142,8 @@ async function contentOf(git: Git, entry: TreeEntry | null, path: string): Promi
 }
 
 /**
- * Makes `change`, then writes the file. Returns false without doing anything if something else is at the path by now.
- * Steps that can fail for lack of space or permission come before the change. If a later step fails, the change is
- * undone.
+ * Calls `change`, then writes the file. Returns false and does nothing if something else is at the path by now. Steps
+ * that can fail for lack of space or permission come before `change`. If a later step fails, the change is undone.
  */
 export async function placeFile(
   root: string,

@@ -71,7 +71,7 @@ const NO_OBJECTS = '0'.repeat(40);
 const NOTHING: CollectedCommits = { commits: 0, note: null };
 
 interface Seen {
-  /** Fingerprint of the agent's Git folder at the last successful collection with the same depth. */
+  /** For each depth, the fingerprint of the agent's Git folder at the last successful collection. */
   branch?: string;
   refs?: string;
   /**
@@ -153,9 +153,9 @@ async function collectWithRetry(
 /** Changes in the agent's index that no commit contains. */
 interface Staged {
   changes: TreeChange[];
-  /** Entries in conflict, as lines for `update-index --index-info`. */
+  /** Conflicting entries of the agent's index, as lines for `update-index --index-info`. */
   conflicts: string[];
-  /** Files that a sparse checkout keeps out of the folder. */
+  /** Files that a sparse checkout leaves out of the folder. */
   absent: string[];
 }
 
@@ -177,13 +177,13 @@ class Collection {
     this.#checkpoint = checkpoint;
     this.#ref = `refs/heads/${state.branch}`;
     const { commonDir } = state;
-    // The repository's own folder is used, because the work tree's folder may be gone.
+    // Uses the git folder of the repository, because the one of the work tree may be gone.
     this.#git = gitIn({ root: dirname(agent.folder), gitDir: commonDir, commonDir }, env);
   }
 
   /**
-   * Collects from the start, even after an earlier attempt was killed. Objects without references do no harm. Until the
-   * branch has moved, the index shows the commits as staged changes.
+   * Collects everything again, also after an attempt that was killed. Objects without references do no harm, and
+   * until the branch has moved, the index only shows staged changes.
    */
   async run(depth: Depth): Promise<void> {
     const { commonDir } = this.#state;
@@ -239,7 +239,7 @@ class Collection {
     return [...new Set([...own.map(([, oid]) => oid), ...logged])];
   }
 
-  /** Null if the agent's index cannot be used. */
+  /** Reads what the agent has staged. Null if the agent's index cannot be used. */
   async #readStaged(objects: Objects, commit: string): Promise<Staged | null> {
     const bytes = this.#agent.index(this.#state, MAX_INDEX_BYTES);
     if (bytes === null) return null;
@@ -275,7 +275,7 @@ class Collection {
     };
   }
 
-  /** Decides whether the repository's branch moves to the agent's commit. */
+  /** Decides whether the repository's branch is moved to the agent's commit. Returns true to move it. */
   async #decide(tip: string | null, ours: string | null): Promise<boolean> {
     const { synced, moving, branch } = this.#state;
     if (tip === null) {
@@ -405,10 +405,10 @@ class Collection {
   }
 }
 
-/** Result for an incomplete state. Its exit code is that of a failed git, so that the collection is retried. */
+/** Reported when the state is incomplete. It looks like a failed git command, so the collection is retried. */
 const INCOMPLETE = { code: 1, stderr: '' };
 
-/** Returns the full name of a ref, or a commit. */
+/** The full name of the ref that HEAD points to, or the commit of a detached HEAD. */
 const headOf = async (git: Git): Promise<string> =>
   outputLine(await git.run(['symbolic-ref', '-q', 'HEAD'], { codes: [1] })) ||
   outputLine(await git.run(['rev-parse', 'HEAD']));
@@ -482,7 +482,7 @@ class Objects {
         for (const each of folder.names().filter(file => wanted.test(file))) {
           const path = join(target, each);
           try {
-            // A symbolic link is not followed: the link itself is linked here and removed below.
+            // Does not follow a symbolic link: the link itself is linked here, and removed below.
             linkSync(folder.path(each), path);
           } catch (error) {
             const { code } = error as NodeJS.ErrnoException;
@@ -518,7 +518,7 @@ class Objects {
     }
   }
 
-  /** Objects that exist and have this type. */
+  /** Returns those of these objects that exist and have this type. */
   async existing(oids: readonly string[], type: 'commit' | 'blob'): Promise<Set<string>> {
     if (oids.length === 0) return new Set();
     const input = Buffer.from([...new Set(oids)].map(oid => `${oid}\n`).join(''));
@@ -576,7 +576,7 @@ class Objects {
 
 const OUT = 'out-';
 
-/** Quotes a path for git's colon-separated list. */
+/** Quotes a path for a list of paths that git splits at colons. */
 const quoted = (path: string): string =>
   /[:"]/.test(path) ? `"${path.replaceAll(/["\\]/g, '\\$&')}"` : path;
 

@@ -48,7 +48,7 @@ export async function prepareAll(
 interface CommitOptions {
   message: string;
   env: Environment;
-  /** True to read the tip before the folder, not in parallel. */
+  /** True to read the tip before the folder. Otherwise both are read in parallel. */
   isTipFirst: boolean;
 }
 

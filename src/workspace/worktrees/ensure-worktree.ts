@@ -144,7 +144,10 @@ const EMPTY = Buffer.alloc(0);
 export interface WorktreeTools {
   env: Environment;
   table: ProcessTable;
-  /** Queue by repository (the git folder that its work trees share) and by path of a work tree. */
+  /**
+   * Runs one change at a time: per repository (by the git folder that its work trees share), and per work tree (by
+   * its path).
+   */
   queue: KeyedQueue<string>;
 }
 
@@ -187,7 +190,7 @@ async function make(
   if ('gitDir' in place) {
     await endSetUp(table, worktree);
     await waitForGit(worktree.path);
-    // Only the set-up has used the work tree, so its agents' Git folder has nothing to keep.
+    // Only the set-up has used the work tree so far, so the Git folder of its agents contains nothing to keep.
     if (place.kind === 'unready') await new AgentGit(worktree.path).remove();
     await saveBefore(worktree, place, env, { saveLarge: false }).catch(error => {
       const isReason = error instanceof Kept || error instanceof GitError;

@@ -38,16 +38,16 @@ export function createBranches({ env = process.env }: { env?: Environment } = {}
 }
 
 interface MoveOptions {
-  /** Path of the file that the move changes in index and folder. Without it the folder stays unchanged. */
+  /** File that the move also changes in index and folder. Without it the folder stays unchanged. */
   path?: string;
   /** How long to wait for another git that holds the lock on the index. */
   lockTimeoutMs?: number;
 }
 
 interface IndexSwap {
-  /** Null if the branch stays where it is. */
+  /** Move of the branch. Null if the branch stays where it is. */
   move: BranchMove | null;
-  /** Changes a copy of the index. */
+  /** Makes the changes in a copy of the index. */
   build(index: GitIndex): Promise<void>;
   file?: FilePlan | null;
   previous?: PreviousIndex;
@@ -302,8 +302,8 @@ class PreviousIndex {
     );
 
   /**
-   * Call this under the lock on the index. If a move is repeated after a crash, the first copy is kept. False if
-   * nothing was kept.
+   * Keeps the index before a move. Call this under git's lock on the index. After a crash the first copy is kept.
+   * Returns false if there was nothing to keep.
    */
   async keep(): Promise<boolean> {
     const index = indexOf(this.#git);
@@ -317,7 +317,7 @@ class PreviousIndex {
     }
   }
 
-  /** Restores this earlier index in a copy of the current one. Changes that were staged since the move stay. */
+  /** Restores the kept index in a copy of the current one. Changes that were staged after the move stay. */
   async restore(index: GitIndex): Promise<void> {
     const since = await index.changesFrom(this.#move.to);
     await index.copy(this.#file, this.#move.from);

@@ -63,7 +63,7 @@ export const describeNested = (path: string): string =>
 const MAX_COPIED_BYTES = 256 * 1024 ** 2;
 const MAX_NAMED = 3;
 
-/** Null if the uncommitted files are small enough to be saved without asking. */
+/** Describes uncommitted files that are too large to be saved without asking. Null if there are none. */
 export async function describeLargeFiles(
   git: Git,
   path: string,
@@ -81,7 +81,7 @@ export async function describeLargeFiles(
   return `its files that are not committed take ${formatBytes(bytes)} (${named}${more}), which would be copied into the repository's .git: delete or move what is not needed, or have all of it copied with \`squad worktrees prune ${shellWord(basename(path))} --save-large\``;
 }
 
-/** Work that was saved under a ref, and the state of the folder at that moment. */
+/** Work that was saved under a ref, with the state of the folder at that moment. */
 export interface Saved {
   ref: string | null;
   /** The commit with uncommitted work, if `ref` contains any. */
@@ -252,7 +252,7 @@ async function filesIn(folder: string): Promise<string[]> {
   return entries.flatMap(entry => (entry.isFile() ? [join(entry.parentPath, entry.name)] : []));
 }
 
-/** Keeps only commits that exist, because a log may mention commits that git has deleted. */
+/** Returns the commits that still exist: a log may name commits that git has deleted. */
 async function existingCommits(git: Git, oids: string[]): Promise<string[]> {
   if (oids.length === 0) return [];
   const input = Buffer.from(oids.map(oid => `${oid}^{commit}\n`).join(''));

@@ -15,7 +15,7 @@ import { readStatus } from '../git/git-status.ts';
 import { copiedFile } from './worktree-place.ts';
 
 interface CopyOptions {
-  /** Paths to copy, relative to `source` and to `target`. */
+  /** Paths to copy. Each is relative to both `source` and `target`. */
   paths: readonly string[];
   source: string;
   target: string;

@@ -104,13 +104,13 @@ export async function describeLock(gitDir: string, path: string): Promise<string
   return `it is locked${why}: git worktree unlock ${path}, then try again`;
 }
 
-/** Paths in the file `squad-copied`, one character per byte. */
+/** Reads the paths in the file `squad-copied`, one character per byte. */
 export async function copiedPaths(gitDir: string): Promise<Set<string>> {
   const list = await readPlainFile(copiedFile(gitDir));
   return new Set(list ? splitPaths(list) : []);
 }
 
-/** Null if unknown, because an earlier version or somebody else created the work tree. */
+/** Ignore rules that were saved with the work tree. Null if an earlier version or somebody else created it. */
 export const keptIgnoreRules = async (gitDir: string): Promise<string | null> =>
   (await readPlainFile(ignoreRulesFile(gitDir)))?.toString('latin1') ?? null;
 
@@ -128,8 +128,8 @@ const foreign = (why: string): Place => ({ kind: 'foreign', why });
 export interface Repository {
   git: Git;
   /**
-   * Git folder that all work trees of the repository share, with links resolved. The queue uses it as the
-   * repository's key.
+   * Git folder that all work trees of the repository share, with links resolved. Also used as the repository's key in
+   * the queue.
    */
   commonDir: string;
 }

@@ -111,8 +111,8 @@ async function takeAway(
     repository.git.folder.root === path ? await openGit(repository.commonDir, tools.env) : repository.git;
   await refuseIfOccupied(path);
   const savedRef = await moveAway(worktree, saved, tools.env, how);
-  // From here on the work tree counts as removed, whatever fails. Git's record of it does no harm and is deleted next
-  // time.
+  // The work tree counts as removed from here on, even if a step fails. Git's record of it is harmless and is deleted
+  // next time.
   await dropRecord(git, repository.commonDir, path).catch(() => {});
   await new AgentGit(path).remove().catch(() => {});
   return { savedRef, wasThere: true };

@@ -42,7 +42,7 @@ export interface ConversationEntry {
   role: Message['role'];
   at: number;
   parts: TalkPart[];
-  /** True if the previous message is missing. */
+  /** True if the message before this one is missing. */
   hasGap: boolean;
 }
 

@@ -5,7 +5,7 @@ import { saved } from '../../state/saved.ts';
 import type { ShownRun } from '../runs/run/shown-run.ts';
 import type { Conversation, Message } from './conversation-entries.ts';
 
-/** Number of messages that are loaded without asking the user. */
+/** Number of messages that are loaded automatically. The user can load more. */
 const MAX_MESSAGES = 1_000;
 
 export interface ShownConversation {

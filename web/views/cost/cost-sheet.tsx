@@ -70,7 +70,7 @@ export function CostSheet({ name, budget: limit, measure = 'cost', rows }: CostS
   );
 }
 
-/** The part above the budget is thinner, so it is visible without colour. */
+/** Bar of an amount. The part above the budget is thinner, so that it can be seen without colour. */
 function Bar({ share, line }: { share: number | null; line: number | null }) {
   const under = Math.min(share ?? 0, line ?? 1);
   return (

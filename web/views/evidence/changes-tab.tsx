@@ -171,7 +171,7 @@ function Decisions({ run, isReviewed, hasLines }: DecisionsProps) {
       role="toolbar"
       aria-label="Decide on these changes"
       tabIndex={-1}
-      // The line in focus keeps it, so that the comment is about that line.
+      // Keeps the focus on the line, so that the comment is about that line.
       onMouseDown={event => event.preventDefault()}
     >
       {hasLines && (

@@ -160,7 +160,7 @@ function More({ text, onClick }: { text: string; onClick(): void }) {
 const textOf = (file: DiffFile): string =>
   [file.path, ...file.hunks.flatMap(({ lines }) => lines.map(({ text }) => lineText(text)))].join('\n');
 
-/** Block boundaries do not depend on the visible range, so drawn blocks are reused. */
+/** Divides lines into blocks. Their boundaries do not depend on the visible range, so drawn blocks can be reused. */
 function blocks(from: number, until: number): { from: number; until: number }[] {
   const list: { from: number; until: number }[] = [];
   for (let at = from; at < until; ) {

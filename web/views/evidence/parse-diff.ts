@@ -1,7 +1,7 @@
 export interface DiffLine {
   kind: 'same' | 'added' | 'removed' | 'note';
   text: string;
-  /** Line number; null on the side where the line does not exist. */
+  /** Line number on each side. Null where the line does not exist. */
   oldLine: number | null;
   newLine: number | null;
 }

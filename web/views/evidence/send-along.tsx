@@ -8,7 +8,7 @@ interface Along {
   /** True if the comments are sent with the decision. */
   isAlong: boolean;
   setAlong(isAlong: boolean): void;
-  /** Sends text and comments as one message, because an agent would handle two separately. */
+  /** Sends text and comments as one message, because an agent would handle two messages separately. */
   send(words: string): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export function SendAlong({ along: { comments, isAlong, setAlong } }: { along: A
   );
 }
 
-/** Warning before a decision that does not send the comments. */
+/** Warning before a decision that leaves the comments unsent. */
 export function LeftUnsent({ along: { comments } }: { along: Along }) {
   if (comments.length === 0) return null;
   const [is, it] = comments.length === 1 ? ['is', 'it'] : ['are', 'them'];

@@ -2,15 +2,15 @@ import type { RefObject } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 export interface Seen {
-  /** The element whose edges (`[data-edge]`) have to be visible once. */
+  /** Element whose start and end (`[data-edge]`) must both have been visible. */
   ref: RefObject<HTMLDivElement | null>;
-  /** True if the details were visible. Null if that was not measured yet. */
+  /** True if all of the element has been visible. Null until that was measured. */
   isSeen: boolean | null;
   /** Scrolls to the part of the details that was not visible yet. */
   show(): void;
 }
 
-/** Tracks whether start and end of an element have both been visible. */
+/** Tracks whether the start and the end of an element have been visible. */
 export function useSeen(): Seen {
   const ref = useRef<HTMLDivElement>(null);
   const [isSeen, setSeen] = useState<boolean | null>(null);

@@ -26,7 +26,7 @@ interface MergeChecklistProps {
   /** Closes the plan. Absent if the plan is a page of its own. */
   onClose?(): void;
   onMerged?(): void;
-  /** Called with the runs that the user selects. Absent if the user cannot leave runs out. */
+  /** Called with the runs that the user has selected. Absent if the user cannot leave runs out. */
   onChoose?(ids: string[]): void;
 }
 
@@ -38,7 +38,7 @@ export function MergeChecklist({ ids, workspace, onClose, onMerged, onChoose }: 
   const [asks, setAsks] = useState<'check' | 'merge' | null>(null);
   const [removes, setRemoves] = useState(false);
   const [request, setRequest] = useState(DEFAULT_REQUEST);
-  /** The settings for which the current plan was made. */
+  /** Settings with which the current plan was made. */
   const [planned, setPlanned] = useState(DEFAULT_REQUEST);
   const heading = useRef<HTMLHeadingElement>(null);
   const underWay = useRef<AbortController | null>(null);

@@ -21,7 +21,7 @@ const TAIL = 128 * 1024;
  */
 const MAX_IN_PAGE = 1_000;
 const LEAST = 256;
-/** Distance in bytes from which the view skips output in order to catch up. */
+/** If the view is this many bytes behind, it skips output to catch up. */
 const FAR_BEHIND = 1024 * 1024;
 const MAX_REQUESTS = 200;
 
@@ -167,7 +167,7 @@ export class OutputFeed {
     if (this.#isStopped) return;
     this.size = Math.max(this.size, piece.size);
     this.window.clear();
-    // Line numbers of the file do not apply to readable text.
+    // Readable text has no line numbers, because those of the file do not apply to it.
     this.window.append(this.#isReadable ? { ...piece, firstLine: null } : piece);
     this.#onChange('reset');
     if (piece.firstLine === null && !this.#isReadable) void this.#findNumbers();

@@ -79,7 +79,7 @@ export class OutputPane {
   #drawPage({ id, lines }: WindowPage): HTMLElement {
     const known = this.#pages.get(id);
     if (known) {
-      // Only the unfinished last line of a page can change.
+      // A page that is drawn can change only in its unfinished last line.
       if (known.lines !== lines) this.#redrawLast(known, lines);
       return known.element;
     }

@@ -5,7 +5,7 @@ export interface OutputTarget {
   run: string;
   turn: number;
   stream: 'stdout' | 'stderr';
-  /** True if an engine's events are shown as readable text. */
+  /** True to show the events of an engine as readable text. */
   readable: boolean;
 }
 

@@ -42,7 +42,7 @@ export function OutputTab({ data }: { data: ShownRun }) {
   const [isWrapped, turnWrapped] = useWrapped();
   const [isSearching, setSearching] = useState(false);
   const scroller = useRef<HTMLDivElement>(null);
-  /** A line in the address is a line of the file, so the output is shown raw. */
+  /** Line that the address names. It is a line of the file, so the raw output is shown. */
   const [wantedLine, setWantedLine] = useState(() => lineInHash(location.hash));
   const stream = streamGiven === 'stderr' ? 'stderr' : 'stdout';
   const turn = Math.min(Math.max(1, Number(turnGiven) || run.turn), run.turn);
@@ -60,7 +60,7 @@ export function OutputTab({ data }: { data: ShownRun }) {
     const onHash = () => {
       const line = lineInHash(location.hash);
       if (line === null) return;
-      // Line numbers belong to the raw output; readable text has none.
+      // Readable text has no line numbers, so the raw output is shown for a line number.
       if (readable) setWantedLine(line);
       else void output.goToLine(line);
     };
@@ -93,7 +93,7 @@ export function OutputTab({ data }: { data: ShownRun }) {
   };
   const onClick = (event: MouseEvent) => {
     const line = (event.target as HTMLElement).closest('.out-line');
-    // The line number is drawn with CSS, so a click on it hits the line itself.
+    // CSS draws the line number, so a click on the number hits the line element itself.
     if (!line || event.target !== line || !feed || event.offsetX > gutterOf(line)) return;
     const number = output.pane?.numberOf(feed.window, line) ?? null;
     if (number === null) return;

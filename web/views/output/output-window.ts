@@ -36,7 +36,7 @@ let lastId = 0;
  */
 export class OutputWindow {
   pages: WindowPage[] = [];
-  /** Number of the line of the first loaded byte. Null if unknown. */
+  /** Line number of the first byte in the window. Null if unknown. */
   firstLine: number | null = null;
   #parser = new AnsiParser();
   readonly #most: number;

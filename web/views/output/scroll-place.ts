@@ -59,13 +59,13 @@ export class ScrollPlace {
   }
 
   /**
-   * How the reader scrolled: up from the end, down to the end, or in another way. Null if the reader did not scroll.
+   * How the reader has scrolled: away from the end, to the end, or elsewhere. Null if the reader has not scrolled.
    */
   readerMove(): 'left-end' | 'reached-end' | 'elsewhere' | null {
     const by = this.#box.scrollTop - this.#top;
     if (Math.abs(by) <= ROUNDING) return null;
     const isAtEnd = this.below <= AT_END;
-    // `#top` is not updated here, so that many small scroll steps up add up.
+    // `#top` stays unchanged, so that many small steps upwards add up to one move.
     if (this.#isAtEnd()) return by < 0 && !isAtEnd ? 'left-end' : null;
     this.#top = this.#box.scrollTop;
     this.#line = null;

@@ -111,7 +111,7 @@ const REASONS = {
   enough: ' The search stopped at its maximum number of matches.',
 } as const;
 
-/** Says how far the search went, because "not found" is untrue for output that was not searched. */
+/** Shows how much output was searched, because "not found" would be untrue for the rest. */
 function Searched({ searched: { runs, since, stoppedBy } }: Pick<Found, 'searched'>) {
   return (
     <>

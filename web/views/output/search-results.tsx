@@ -60,7 +60,7 @@ export function FoundDecisions({ decisions, q }: { decisions: Found['decisions']
 
 export function FoundOutputs({ outputs, q }: { outputs: Found['outputs']; q: string }) {
   if (outputs.length === 0) return null;
-  // The output was searched for the whole phrase, so the link searches for it too.
+  // The search in the output was for the whole phrase, so the link repeats exactly that search.
   const phrase = `"${q.replaceAll('"', '')}"`;
   return (
     <Section title="Output">

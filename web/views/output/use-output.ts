@@ -42,7 +42,7 @@ export function useOutput(
   const isAsking = useRef(false);
   /** Loads output near the visible part, if necessary. */
   const look = useRef(() => {});
-  /** Follows the end from the moment the reader reaches it until the reader leaves it. */
+  /** Called when the reader may have scrolled: starts or stops following the end of the output. */
   const notice = useRef(() => {});
 
   const told = (work: Promise<unknown>) =>
@@ -65,12 +65,11 @@ export function useOutput(
     const place = new ScrollPlace(box, lines, () => feed.isFollowing);
     held.current = { feed, pane, place };
     const show = (change: FeedChange) => {
-      // The scroll position is checked first. The reader may have scrolled a moment ago, and the browser has not
-      // reported it yet.
+      // Reads the scroll position first, because the browser reports a scroll by the reader late.
       notice.current();
       place.during(() => pane.draw(feed.window), change === 'reset');
       requestAnimationFrame(() => look.current());
-      // A few short lines may not fill the box: load the lines before them.
+      // If the lines do not fill the box, the lines before them are loaded.
       if (box.scrollHeight <= box.clientHeight && feed.window.start > 0 && !box.hidden) told(feed.older());
       redraw(0);
     };

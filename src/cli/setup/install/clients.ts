@@ -11,7 +11,7 @@ export interface InstallContext {
   home: string;
   env: Record<string, string | undefined>;
   platform: NodeJS.Platform;
-  /** Folder of the project whose file is written instead of the user's. */
+  /** Project folder. If it is set, the project's file is written instead of the user's. */
   project?: string;
   /** The project folder, for clients that start servers outside a project; unset if there is none. */
   workspace?: string;

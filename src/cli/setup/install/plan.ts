@@ -81,7 +81,7 @@ function withoutEntry(name: ClientName, file: string, text: string, before: stri
 }
 
 function withEntry({ format, entryPath, entry }: Client, context: InstallContext, text: string): string {
-  // An entry with a URL is replaced as a whole. Otherwise it would get a command in addition to its URL.
+  // An entry with a URL is removed first. Otherwise the new entry would have both a command and a URL.
   const isRemote = format.fields(text, entryPath)?.some(field => /url$/i.test(field)) ?? false;
   return format.put(isRemote ? format.remove(text, entryPath) : text, entryPath, entry(context));
 }
@@ -116,7 +116,7 @@ const unifiedDiff = (file: string, before: string | null, after: string) =>
     headerOptions: FILE_HEADERS_ONLY,
   });
 
-/** Added and removed lines of a diff, without the lines around them. */
+/** Only the added and removed lines of a diff. */
 const changedLines = (diff: string): string =>
   diff
     .split('\n')
@@ -172,7 +172,10 @@ function lastBackup(
 const installedClients = (folder: string): string[] =>
   [...new Set(backups(folder).map(name => name.replace(/-2\d{3}-.*$/, '')))].sort();
 
-/** Installs whose entry is no longer in the client's file: a client that was open may have written its own copy over it. */
+/**
+ * Installs whose entry has disappeared from the client's file, because an open client wrote its own copy over the
+ * file.
+ */
 export function lostInstalls(folder: string): { client: ClientName; file: string }[] {
   return CLIENT_NAMES.flatMap(client => {
     const last = lastBackup(folder, client);
@@ -249,7 +252,7 @@ function isSameChange(
   return isNewEntry || changedLines(unifiedDiff(file, before, after)) === changedLines(diff);
 }
 
-/** A client writes its file a few times while it starts. More rewrites than that do not end. */
+/** A client rewrites its file a few times while it starts. If it does so more often, it will not stop. */
 const MAX_REWRITES = 5;
 const LOOK_EVERY_MS = 50;
 
@@ -257,7 +260,7 @@ interface KeptChange {
   client: ClientName;
   file: string;
   modeIfNew: number;
-  /** Returns the text unchanged if the change is in it. */
+  /** Applies the change. Returns the text unchanged if it already has the change. */
   change(text: string | null): string;
   giveUp(): never;
 }
@@ -276,7 +279,9 @@ async function keepChange(kept: KeptChange, settleMs: number): Promise<number> {
   return rewrites;
 }
 
-/** Whether the file has the change. A file that is not valid counts as changed, because its client is just writing it. */
+/**
+ * Whether the file has the change. True also for a file that does not parse, because the client is still writing it.
+ */
 function isWritten({ file, change }: KeptChange): boolean {
   try {
     const text = readClientFile(file);
@@ -366,7 +371,10 @@ function restore(client: ClientName, { file, before, afterHash }: Backup): Omit<
 /** True for a file that contains at most the braces of an empty JSON object. */
 const isEmpty = (text: string): boolean => /^\uFEFF?\s*(\{\s*\})?\s*$/.test(text);
 
-/** All installed clients share the environment file, so it is removed with the last one. Null if there is none. */
+/**
+ * Removes the environment file when no installed client needs it any more, because all of them share it. Returns a
+ * text that says what was done. Null if there was no file.
+ */
 export function undoEnvironment(home: string, backupFolder: string): string | null {
   const clients = installedClients(backupFolder);
   const file = environmentFilePath(home);

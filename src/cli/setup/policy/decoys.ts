@@ -19,7 +19,7 @@ import { socketPath } from '../../../link/home.ts';
 
 /** Folders for probes. They contain only decoys and nothing of the user. */
 export interface DecoyPlace {
-  /** Working folder of the process that the probes attack. */
+  /** Working folder of the process that the probes try to attack. */
   folder: string;
   /** HOME of the agents. */
   home: string;
@@ -65,7 +65,7 @@ export const SESSION_SOCKETS = [
   ['gpg-agent', 'runtime', 'GPG_AGENT_INFO', 'the GPG agent'],
 ] as const;
 
-/** The user's folder for sockets, or root's. The folder of the decoys is not used, because sockets need short paths. */
+/** The user's runtime folder, or root's. Sockets need short paths, so they are not in the decoys' folder. */
 function runtimeFolder(): string {
   const isWritable = (folder: string | undefined): boolean => {
     try {

@@ -29,14 +29,14 @@ export interface Probe {
   rule: SandboxRule;
   /** Describes the attempt for readers of the report. */
   tries: string;
-  /** Shell commands of the probe. For their variables, see `probeScript`. */
+  /** Shell commands of the probe. `probeScript` defines their variables. */
   script: string;
   /** Decides by printed text or by a change outside the sandbox. An exit code proves nothing. */
   succeeded(output: string, decoys: Decoys, facts: ProbeFacts): boolean;
 }
 
 type Seen = Probe['succeeded'];
-/** True if the probe printed the secret text of a decoy, so it must have read the decoy. */
+/** The probe printed the secret text of a decoy, so it must have read that decoy. */
 const readSecret =
   (name: string): Seen =>
   (output, { secret }) =>
@@ -46,7 +46,7 @@ const printed =
   (pattern: RegExp): Seen =>
   output =>
     pattern.test(output);
-/** The file outside the sandbox now contains the mark. */
+/** The file outside the sandbox contains the mark that the probe tried to write. */
 const wrote =
   (path: (decoys: Decoys, facts: ProbeFacts) => string): Seen =>
   (_output, decoys, facts) =>
@@ -191,7 +191,7 @@ const WRITES: Probe[] = [
   ),
 ];
 
-/** Searches every visible process, because a pid from outside means another process inside. */
+/** Loops over all visible processes. A fixed pid from outside could be a different process inside the sandbox. */
 const EACH_PROCESS = 'for p in /proc/[0-9]*; do';
 const FIND_SECRETS = 'tr -c "[:alnum:]" "\\n" | grep ^squadprobe | sort -u';
 
@@ -492,7 +492,7 @@ const GIT: Probe[] = [
     'git config --get-all remote.decoy.url; cat "$REPO/.git/config"',
     readSecret('remote-password'),
   ),
-  // The next two probes are the last, because they break the work tree if they succeed.
+  // The last two probes. They are last because they break the work tree if they succeed.
   probe(
     'git',
     'git-common-folder',

@@ -22,7 +22,7 @@ export interface LevelReport {
   level: SandboxLevel;
   network: 'full' | 'models';
   unavailable: StageReport['unavailable'];
-  /** Why the probes prove nothing although they ran. */
+  /** Why the results of the probes prove nothing, although the probes ran. */
   fault: string | null;
   rules: RuleReport[];
 }
@@ -30,7 +30,7 @@ export interface LevelReport {
 export interface EngineRule {
   rule: string;
   heldBy: Holder;
-  /** Part that enforces the rule in a sandbox, according to the probes. */
+  /** Part that enforces the rule in a sandbox, as the probes have shown. */
   inSandbox: Holder;
   note: string | null;
 }
@@ -39,7 +39,7 @@ export interface PolicyReport {
   ok: boolean;
   /** Reasons why `ok` is false. */
   problems: string[];
-  /** Probes that fail without a sandbox too. */
+  /** Probes that also fail without a sandbox, so their failure proves nothing. */
   notMeasured: string[];
   control: { succeeded: number; of: number; fault: string | null };
   levels: LevelReport[];

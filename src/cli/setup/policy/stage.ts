@@ -20,7 +20,7 @@ export interface StageOptions {
 
 export interface StageReport extends ProbeReport {
   level: SandboxLevel;
-  /** Why runs cannot have the level here. Null if they can. */
+  /** Why runs cannot use this sandbox level on this machine. Null if they can. */
   unavailable: { reason: string; suggestions: string[] } | null;
 }
 
@@ -147,7 +147,7 @@ async function squad(
     child[name].setEncoding('utf8').on('data', chunk => {
       ran[name] += chunk;
     });
-  child.on('error', () => {}); // the caller checks the signal after an abort
+  child.on('error', () => {}); // errors are ignored here: the caller checks the signal after an abort
   await once(child, 'close');
   return ran;
 }

@@ -49,7 +49,7 @@ interface AnswersProps {
   settled: string | null;
 }
 
-/** A question that does not fit on the line cannot be answered here. */
+/** Buttons that answer a question in its row. A question that does not fit on the line has none. */
 function Answers({ asking, settled }: AnswersProps) {
   const { why, send } = useAnswering(asking.id, settled);
   const open = (

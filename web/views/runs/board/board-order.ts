@@ -10,7 +10,7 @@ export function boardOrder(cards: readonly RunCard[], needs: readonly Need[], mo
     .map(({ id }) => id);
 }
 
-/** The filter `failed` includes old failures, which have the need `done`. */
+/** The filter `failed` also selects old failures, which count as `done`. */
 function isWanted({ need, status }: RunCard, needs: readonly Need[]): boolean {
   if (needs.length === 0 || needs.includes(need)) return true;
   return needs.includes('failed') && need === 'done' && statusStyle(status).tone === 'bad';
@@ -18,7 +18,7 @@ function isWanted({ need, status }: RunCard, needs: readonly Need[]): boolean {
 
 const rank = ({ need }: RunCard): number => NEEDS.indexOf(need);
 
-/** Number of rows that were added, removed or moved, compared with the shown rows. */
+/** Counts the rows that were added, removed or moved since they were shown. */
 export function movesBetween(shown: readonly string[], wanted: readonly string[]): number {
   const before = new Set(shown);
   const after = new Set(wanted);
@@ -29,7 +29,7 @@ export function movesBetween(shown: readonly string[], wanted: readonly string[]
   return added + gone + kept.length - longestInOrder(kept);
 }
 
-/** Length of the longest increasing subsequence. These rows keep their order, and all other rows move. */
+/** Length of the longest increasing subsequence: rows that keep their order. All other rows have to move. */
 function longestInOrder(places: readonly number[]): number {
   const ends: number[] = [];
   for (const place of places) {
@@ -46,7 +46,7 @@ function longestInOrder(places: readonly number[]): number {
 
 export const needsOf = (text: string | null): Need[] => splitList(text).filter(isNeed);
 
-/** Values of the filter that name no known attention level. */
+/** Words of the filter that are no attention level. */
 export const unknownNeeds = (text: string | null): string[] => splitList(text).filter(word => !isNeed(word));
 
 const splitList = (text: string | null): string[] =>

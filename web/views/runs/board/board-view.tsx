@@ -128,7 +128,7 @@ function useKnown(data: { runs: RunCard[]; squads: BoardSquad[] } | undefined) {
     return {
       ids,
       squads,
-      // The lanes are compared as text, so that the board is rendered only when a card moves.
+      // Compares lanes as text, so that the board is rendered only when a card moves.
       lanes: computed(() => {
         const cards = ids.value.map(id => card(id).value).filter((one): one is RunCard => one !== undefined);
         return JSON.stringify(lanesOf(cards, squads.value));

@@ -54,7 +54,7 @@ function FooterKeys({ ids }: { ids: readonly string[] }) {
   );
 }
 
-/** True if the row itself has an allow button: the whole request fits into the row. */
+/** True if the request fits into the row, so that the row has an allow button. */
 function isAllowedHere(id: string): boolean {
   const asking = card(id).value?.asking;
   return asking != null && asking.kind !== 'question' && fitsOnOneLine(asking);
@@ -71,7 +71,7 @@ function NoRuns({ filter }: { filter: BoardFilter }) {
   return <FirstRun />;
 }
 
-/** Maximum number of squads in the selector. In a longer list nobody finds one, and it takes long to draw. */
+/** Maximum number of squads in the selector. A longer list is slow to draw and hard to use. */
 const MAX_SQUADS = 100;
 
 /** Filter for one of the squads whose runs are shown. */
@@ -177,7 +177,7 @@ const StartButton = () => (
   </Button>
 );
 
-/** Lists runs in this order: needs you, failed, running, queued, done. */
+/** List of runs, in this order: needs you, failed, running, queued, done. */
 function RunList() {
   const { route } = useLocation();
   const [named] = useParam('need');
@@ -296,7 +296,7 @@ function More({ onMore }: { onMore(): Promise<void> }) {
   useEffect(() => {
     if (isLoading || !end.current) return;
     const seen = new IntersectionObserver(entries => {
-      // A busy browser reports several changes at once, the newest last.
+      // The last entry is the newest: a busy browser reports several changes at once.
       if (!entries.at(-1)?.isIntersecting) return;
       seen.disconnect();
       void latest.current();

@@ -45,7 +45,7 @@ export function useBoard({ workspace, needs, q, squad }: BoardFilter) {
     isAnswered: pages.isAnswered.value,
     hasMore: next !== null,
     more: async () => {
-      // Reads the current cursor, because the rendered one may be a page behind.
+      // Reads the cursor now, because the rendered one may be a page behind.
       const cursor = pages.next.peek();
       if (cursor !== null) pages.more(await call('list_board', { ...input, limit: NEXT_PAGE, cursor }));
     },
@@ -55,7 +55,9 @@ export function useBoard({ workspace, needs, q, squad }: BoardFilter) {
   };
 }
 
-/** Pages of one filter loaded so far. Keeps every run that was on them, so a run that moves to another page is not lost. */
+/**
+ * Loaded pages of one filter. Keeps every run that was on them, so that a run that moves to another page is not lost.
+ */
 class Pages {
   readonly isAnswered = signal(false);
   readonly next = signal<string | null>(null);
@@ -67,7 +69,7 @@ class Pages {
     this.#needs = needs;
   }
 
-  /** Ids as one text, so that an unchanged order compares as equal and nothing is rendered. */
+  /** Order of the runs, as one text of ids, so that an unchanged order compares as equal and nothing is rendered. */
   readonly order = computed(() => {
     const cards = [...this.#known.value].map(id => card(id).value);
     const known = cards.filter((one): one is RunCard => one !== undefined);

@@ -17,7 +17,7 @@ export function useStableQuestion(asking: Asking | null) {
   const shown = isOther ? kept : asking;
   useLayoutEffect(() => keep(shown));
   const release = () => keep(latest.current);
-  // The check is delayed, because while the focus moves inside the row, no element has it for a moment.
+  // Checks a moment later, because no element has the focus while it moves inside the row.
   const leave = () => void setTimeout(() => !isHeld() && release());
   return {
     row,

@@ -179,7 +179,7 @@ const FORMS: Partial<Record<RunActionName, Form>> = {
   },
 };
 
-/** The command with the typed text inserted, for copying. */
+/** Inserts the typed text into the command, which the user can copy. */
 function fillInText(command: string, text: string): string {
   if (text.trim() === '') return command;
   return command.replace('"…"', () => shellWord(text.trim()));

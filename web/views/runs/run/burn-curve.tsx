@@ -6,7 +6,7 @@ import { now } from '../../../ui/clock.ts';
 import { shownDuration } from '../../../ui/figures.ts';
 import { type Reading, readingsIn, stepsOf } from './burn-steps.ts';
 
-/** The most events that one request returns. A longer run has the curve of its last part. */
+/** Maximum number of events per request. For a longer run only the last part of the curve is shown. */
 const LIMIT = 1_000;
 
 /** Usage of a run over time, from its stored activity and from the events that arrive while the page is open. */
@@ -26,7 +26,7 @@ function useReadings(run: string): Reading[] {
 interface CurveProps {
   run: { id: string; startedAt: number | null; endedAt: number | null };
   measure: 'tokens' | 'costUsd';
-  /** Current total of the run. */
+  /** The run's total now. */
   total: number;
   /** Value of the dashed line. Null if the run has no budget. */
   budget: number | null;

@@ -1,13 +1,13 @@
 import type { Event } from '../../../../src/schema/event.ts';
 
-/** What a run had used at a time. */
+/** Usage of a run at one moment. */
 export interface Reading {
   at: number;
   tokens: number | null;
   costUsd: number | null;
 }
 
-/** Readings in these events, oldest first. An event may be in the list twice. */
+/** Returns the readings in these events, oldest first. Events may occur twice. */
 export function readingsIn(events: readonly Event[]): Reading[] {
   const unique = new Map(events.map(event => [event.seq, event]));
   return [...unique.values()]
@@ -19,11 +19,11 @@ interface Span {
   measure: 'tokens' | 'costUsd';
   from: number;
   until: number;
-  /** Current total. It may be newer than the last reading. */
+  /** Total now. It may be newer than the last reading. */
   total: number;
 }
 
-/** Steps of a curve that never falls: each amount counts from its time on. */
+/** Steps of a curve that never falls. Each amount holds from its time until the next reading. */
 export function stepsOf(
   readings: readonly Reading[],
   { measure, from, until, total }: Span,

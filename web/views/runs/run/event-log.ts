@@ -33,8 +33,8 @@ export const withOlder = (log: EventLog, page: EventPage): EventLog => ({
 });
 
 /**
- * Adds the newest page of events after a reload. No event before the seam was missed. If the page does not reach back to the
- * seam, older events are dropped and loaded again on demand, so that the list has no gap.
+ * Adds the newest page of events after a reload. `seam` is the last event before which none was missed. If the page
+ * does not reach back to it, older events are dropped and loaded again on demand, so that the list has no gap.
  */
 export function withNewest(log: EventLog, page: EventPage, seam: number | null): EventLog {
   const oldest = page.events.at(-1)?.seq ?? 0;

@@ -67,7 +67,7 @@ function OpenQuestion({ item, settled }: OpenQuestionProps) {
   );
 }
 
-/** The question that has the focus. Without a focus, the only question if it is visible. */
+/** The question with the focus. If none has it, the only question, provided it is visible. */
 function meant(list: HTMLElement | null): Element | null {
   const all = [...(list?.querySelectorAll('[data-item]') ?? [])];
   const focused = all.find(one => one.contains(document.activeElement));

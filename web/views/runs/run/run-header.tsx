@@ -64,7 +64,7 @@ function Child({ id, known }: { id: string; known: RunCard }) {
 /** Link to the squad: its number of runs and the task of the first. */
 function SquadLink({ id, squadId }: { id: string; squadId: string }) {
   const { data } = useQuery('show_squad', { squad: squadId });
-  // The card has the usage of a running run, which the run itself gets only when it ends.
+  // While a run is running, only its card has its usage. The run itself gets it at the end.
   useEffect(() => addCards(data?.runs ?? []), [data]);
   const runs = data?.runs ?? [];
   const first = runs[0];

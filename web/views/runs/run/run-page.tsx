@@ -117,7 +117,7 @@ function has({ run, review }: ShownRun, tab: TabName): boolean {
   return tab !== 'review' || review !== null || run.type !== null;
 }
 
-/** True if the run must be loaded again. Activity alone does not count: the Activity tab gets it from events. */
+/** True if the run must be loaded again. Activity is not enough, because the Activity tab gets it from events. */
 function concerns({ events, runs }: Changes, given: string, lineage: string | null): boolean {
   return (
     events.some(({ runId, body }) => runId?.startsWith(given) && body.type !== 'run.activity') ||

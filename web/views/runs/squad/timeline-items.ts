@@ -13,7 +13,7 @@ export type Item = {
   from: number;
   to: number;
   words: string;
-  /** True if the run was stopped on purpose, which is not a failure. */
+  /** True if somebody stopped the run on purpose. That is no failure. */
   isStopped: boolean;
 } & ({ piece: Piece; mark: null } | { piece: null; mark: Mark });
 
