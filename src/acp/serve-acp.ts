@@ -147,7 +147,7 @@ export async function serveAcp(input: NodeJS.ReadableStream, output: NodeJS.Writ
       answered(async () => {
         const before = cursor ? Number(cursor) : undefined;
         if (before !== undefined && !Number.isFinite(before))
-          throw RequestError.invalidParams({ cursor }, 'The cursor is not one of this agent');
+          throw RequestError.invalidParams({ cursor }, 'Invalid cursor: this agent did not send it');
         const hub = new ThreadHub(cwd ?? process.cwd(), editor);
         try {
           const { threads, next } = await hub.call('list_threads', {

@@ -46,7 +46,7 @@ export class FrameReader {
       throw new Error(`A line has more than ${this.#limits.maxLine} bytes`);
     if (at < 0) return NOTHING;
     const head = JSON.parse(this.#take().toString()) as unknown;
-    if (typeof head !== 'object' || head === null) throw new Error('A line is no JSON object');
+    if (typeof head !== 'object' || head === null) throw new Error('A line is not a JSON object');
     const { bytes = 0 } = head as FrameHead;
     if (!Number.isSafeInteger(bytes) || bytes < 0 || bytes > this.#limits.maxBody)
       throw new Error(`A frame announces ${bytes} bytes`);

@@ -126,13 +126,13 @@ export function howItIsGiven(
 ): string[] {
   const unknown = roles.filter(role => !inspected.roles.some(({ id }) => id === role));
   return [
-    ...(shared ? ['Every run here has it.'] : []),
+    ...(shared ? ['Every run in this workspace has the server.'] : []),
     ...(roles.length > 0 ? [`Given to: ${roles.map(visibleLine).join(', ')}.`] : []),
     ...unknown.map(role =>
       withOwnCommand(`There is no role ${visibleLine(role)} here (\`squad roles\` lists the roles).`),
     ),
     ...(!shared && roles.length === 0
-      ? [`No role has it yet: name it in "agentServers", or in \`mcp: [${ids.join(', ')}]\` of a role file.`]
+      ? [`No role has the server yet: add it to "agentServers", or in \`mcp: [${ids.join(', ')}]\` of a role file.`]
       : []),
   ];
 }
@@ -141,7 +141,7 @@ export const trustLines = (isTrusted: boolean, roles: readonly string[]): string
   isTrusted
     ? [
         withOwnCommand(
-          `See what it offers: squad mcp tools${roles[0] === undefined ? '' : ` --role ${shellWord(roles[0])}`}`,
+          `List its tools: squad mcp tools${roles[0] === undefined ? '' : ` --role ${shellWord(roles[0])}`}`,
         ),
       ]
     : [
@@ -275,6 +275,6 @@ export async function mcpRemove(name: string, context: CliContext): Promise<numb
     .map(({ file }) => file);
   return printResult(context, { ...changed, server: name, named }, () => [
     `Removed ${name} and all references to it from ${changed.file}.`,
-    ...named.map(file => `${visibleLine(file)} still names it under mcp.`),
+    ...named.map(file => `${visibleLine(file)} still names the server under mcp.`),
   ]);
 }

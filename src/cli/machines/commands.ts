@@ -46,7 +46,7 @@ export function addMachineCommands(program: Command, { command, does }: CommandM
       ),
     );
   command(machines, 'rm <name>', 'Remove a machine')
-    .option('--lost', 'Remove it even if runs are on it; they end as lost')
+    .option('--lost', 'Remove the machine even if runs are on it; these runs end as lost')
     .action(
       does((context, name: string, options: { lost?: boolean }) =>
         removeMachineCommand(name, options, context),

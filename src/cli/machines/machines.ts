@@ -125,7 +125,7 @@ export async function drainMachineCommand(
 ): Promise<number> {
   const answer = await HubClient.ask({}, 'drain_machine', { name, isDraining: !off });
   return printResult(context, answer, () => [
-    off ? `${name} takes runs again.` : `${name} takes no new runs. Those that run there go on.`,
+    off ? `${name} takes runs again.` : `${name} takes no new runs. Runs that are on it continue.`,
   ]);
 }
 

@@ -175,7 +175,7 @@ function steeredLines(
     allow: `may have ${rounds.max} reviews now, ${rounds.current} done`,
     abandon: 'task abandoned, work kept',
     cancel: 'review cancelled; the agent is notified with its next turn',
-    feedback: `feedback sent${commit === undefined ? '' : ` (commit ${commit.slice(0, 12)})`}; its next turn starts with it`,
+    feedback: `feedback sent${commit === undefined ? '' : ` (commit ${commit.slice(0, 12)})`}; the coder's next turn starts with the feedback`,
   }[action];
   return [
     `${run}  ${state}  ${done}`,

@@ -17,7 +17,7 @@ test('files and a program of another Squad are named, each with what to do', () 
   const [program, files] = mixups(root, { name: 'squad-mcp', other: '/usr/bin/squad' });
   expect(program).toMatchObject({
     what: '`squad` on your PATH is another program: /usr/bin/squad.',
-    next: 'This one is `squad-mcp`.',
+    next: 'This Squad is `squad-mcp`.',
   });
   expect(files?.what).toContain('.squad/routing.md');
   expect(mixups(root, { name: 'squad', other: '/usr/bin/squad' })[0]?.next).toContain(

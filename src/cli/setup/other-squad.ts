@@ -37,14 +37,14 @@ const otherProgram = (other: string, name: OwnCommand['name']): Mixup => ({
   what: `\`squad\` on your PATH is another program: ${other}.`,
   next:
     name === 'squad'
-      ? 'To have this one as `squad-mcp`: npm install -g squad-mcp'
-      : `This one is \`${name}\`.`,
+      ? 'To install this Squad as `squad-mcp`: npm install -g squad-mcp'
+      : `This Squad is \`${name}\`.`,
 });
 
 const otherTeam = (root: string, files: string[]): Mixup => ({
   key: `files ${root}`,
   what: `This folder also has files of another Squad (https://github.com/bradygaster/squad): ${files.join(', ')}.`,
-  next: 'Both can work here: this one reads the roster, charters and decisions in .squad, and changes nothing that the other one wrote.',
+  next: 'Both programs can be used here: this Squad reads the roster, charters and decisions in .squad, and changes nothing that the other program wrote.',
 });
 
 /** Like `mixups`, but reports no files if `root` throws, because there is no current folder. */

@@ -68,8 +68,8 @@ export function defaultOf(ask: Ask, wording: Wording): string | null {
   const given = answerText(wording, ask.default);
   if (ask.kind !== 'question' && given !== NO)
     throw invalid(
-      `The default of an item of kind ${ask.kind} is no`,
-      'Leave default out: without an answer it is not allowed.',
+      `The default of an item of kind ${ask.kind} is always "no"`,
+      'Leave default out. Without an answer the action is not allowed.',
     );
   return given;
 }

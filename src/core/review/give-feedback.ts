@@ -70,7 +70,7 @@ export async function finishFeedback(intent: FeedbackIntent, ports: ReviewPorts)
       throw new SquadError(
         'REVIEW_OVER',
         `There is no review ${intent.reviewId}: it was removed with its run`,
-        { suggestions: ['`squad review` lists the reviews there are.'] },
+        { suggestions: ['`squad review` lists all reviews.'] },
       );
     const coder = await waitingCoder(review, ports);
     const isThere = await ports.branches.apply(coderTree, move, FEEDBACK_FILE, BRANCH_LOCK_TIMEOUT_MS).then(

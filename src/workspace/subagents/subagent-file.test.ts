@@ -272,7 +272,7 @@ describe('a file that cannot be used says where and why', () => {
   test('an output schema of an older draft that does not say so', async () => {
     writeFileSync(join(root, 's.json'), '{ "type": "object", "properties": { "a": { "items": [{}] } } }');
     write({ subagent: withSchema });
-    expect((await refusal())!.suggestions).toContain('name the draft');
+    expect((await refusal())!.suggestions).toContain('another draft');
   });
 
   test('an output schema that is not there', async () => {
@@ -293,8 +293,8 @@ describe('a file that cannot be used says where and why', () => {
       'version: "1"\n---\nversion: "1"\n',
       '2:1: the file holds several documents, separated by "---"; a subagent is one',
     ],
-    ['bytes that are no text', '\xff\xfe', 'this is not UTF-8 text'],
-    ['too much', `#${'x'.repeat(1024 * 1024)}`, 'this is 1048577 bytes; at most 1048576 are read'],
+    ['bytes that are no text', '\xff\xfe', 'the file is not UTF-8 text'],
+    ['too much', `#${'x'.repeat(1024 * 1024)}`, 'the file is 1048577 bytes; at most 1048576 are read'],
     [
       'aliases that unfold without end',
       `a: &a [x]\n${'bcdefghi'.replace(/./g, (key, at: number) => `${key}: &${key} [${`*${'abcdefgh'[at]},`.repeat(9)}]\n`)}`,
@@ -312,7 +312,7 @@ describe('a file that cannot be used says where and why', () => {
     expect(nowhere!.message).toBe(`${join(root, 'nowhere.yaml')}: there is no such file`);
     expect(nowhere!.suggestions).toContain('squad init --subagent NAME');
     mkdirSync(join(root, 'folder'));
-    expect((await refusal(join(root, 'folder')))!.message).toContain('this is a folder');
+    expect((await refusal(join(root, 'folder')))!.message).toContain('the file is a folder');
   });
 
   test('everything that is wrong is in one error, in the order of the file', { tags: ['E6'] }, async () => {

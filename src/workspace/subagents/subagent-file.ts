@@ -76,7 +76,7 @@ async function readValues(file: string, findings: Findings): Promise<Record<stri
     findings.error([], 'there is no such file', {
       suggestion: 'Create one with: squad init --subagent NAME',
     });
-  else findings.error([], `this ${read.fault}`, { suggestion: 'Give the path of a YAML file.' });
+  else findings.error([], `the file ${read.fault}`, { suggestion: 'Give the path of a YAML file.' });
   return null;
 }
 
@@ -166,7 +166,7 @@ async function readOutputSchema(given: string, path: Path, context: FileContext)
     return refuse(
       `is not a JSON Schema: ${fault}`,
       schema.data.$schema === undefined
-        ? 'It names no "$schema", so it is read as draft 2020-12; name the draft if it is of another.'
+        ? 'It has no "$schema", so it is read as draft 2020-12. Set "$schema" if it follows another draft.'
         : undefined,
     );
   for (const format of unknown)

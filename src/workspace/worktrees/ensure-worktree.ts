@@ -40,7 +40,7 @@ import {
 export async function repairNewWorktree(git: Git, path: string): Promise<string> {
   const named = await gitDirAt(path);
   const gitDir = named && (await realpath(named).catch(() => null));
-  if (!gitDir) throw new GitError('git made a work tree that cannot be read');
+  if (!gitDir) throw new GitError(`git created the work tree ${path}, but its .git file cannot be read`);
   if (gitDir !== named) await writeFile(join(path, '.git'), `gitdir: ${gitDir}\n`);
   const config = readBounded(join(git.folder.gitDir, 'config.worktree'));
   if (typeof config !== 'string') await writeConfig(git, join(gitDir, 'config.worktree'), config);

@@ -36,7 +36,7 @@ async function copyInto({ paths, source, target, signal }: CopyOptions): Promise
     if ('missing' in place) continue;
     if ('outside' in place) throw new Error(`${given} leads out of the workspace`);
     if ('fault' in place) throw new Error(`${given} ${place.fault}`);
-    if (isInside(place.real, target)) throw new Error(`${given} holds the work tree itself`);
+    if (isInside(place.real, target)) throw new Error(`${given} contains the work tree itself`);
     await makeFolders(target, dirname(path), given);
     await copyEntry(join(source, path), join(target, path), signal);
     count++;

@@ -23,7 +23,7 @@ describe('squad mcp add', () => {
     ]);
     expect(local).toMatchObject({ code: 0, stderr: '' });
     expect(local.stdout).toContain('Given to: coder, reviewer.');
-    expect(local.stdout).toContain('See what it offers: squad mcp tools --role coder\n');
+    expect(local.stdout).toContain('List its tools: squad mcp tools --role coder\n');
     const remote = await squad.json<Added>([
       ...['mcp', 'add', 'docs', '--shared', '--url', 'https://docs.example/mcp', '--header', 'X-Key=a=b'],
     ]);
@@ -150,7 +150,7 @@ describe('squad mcp remove', () => {
     const removed = await squad.run(['mcp', 'remove', 'one']);
     expect(removed).toMatchObject({ code: 0, stderr: '' });
     expect(removed.stdout).toMatch(
-      /^Removed one and all references to it from .*\n.*coder\.md still names it under mcp\.\n$/,
+      /^Removed one and all references to it from .*\n.*coder\.md still names the server under mcp\.\n$/,
     );
     const { servers, agentServers, shared } = configOf(squad);
     expect([Object.keys(servers), agentServers, shared]).toEqual([['two'], { coder: ['two'] }, []]);
@@ -177,7 +177,7 @@ describe('squad mcp import', () => {
     expect(existsSync(join(squad.workspace, FILE))).toBe(false);
     const done = await squad.run(['mcp', 'import', '--yes']);
     expect(done).toMatchObject({ code: 0, stderr: '' });
-    expect(done.stdout).toContain('No role has it yet');
+    expect(done.stdout).toContain('No role has the server yet');
     const { servers, agentServers, shared } = configOf(squad);
     expect(Object.keys(servers)).toEqual(['a-b', 'web', 'a-b-2']);
     expect([agentServers, shared]).toEqual([undefined, undefined]);

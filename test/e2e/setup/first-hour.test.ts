@@ -40,7 +40,7 @@ describe('beside another program with the name squad', () => {
     expect(doctor.stdout).toContain(
       `warning  squad      \`squad\` on your PATH is another program: ${other}.`,
     );
-    expect(doctor.stdout).toContain('This one is `squad-mcp`.');
+    expect(doctor.stdout).toContain('This Squad is `squad-mcp`.');
   });
 
   test('a person hears of it once', async () => {
