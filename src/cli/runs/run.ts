@@ -234,7 +234,7 @@ async function offerTrustOf(roles: string[], context: CliContext): Promise<void>
     const { untrusted } = await HubClient.ask({ workspace: context.workspace }, 'change_trust', { roles });
     await offerTrust(untrusted, context);
   } catch (thrown) {
-    // The hub refuses agents, because they must not be asked. Their run continues without these files.
+    // The hub refuses agents, because only a person may trust files. An agent's run continues without these files.
     if (asSquadError(thrown).code !== 'NOT_ALLOWED') throw thrown;
   }
 }

@@ -40,7 +40,7 @@ async function knownServers(
   };
 }
 
-/** Findings that depend on roles and known tools; findings about the file alone are already among its warnings. */
+/** Findings that depend on roles and known tools. Findings about the file alone are among the file's warnings. */
 function serverRemarks({ config, file }: ConfigInForce, { tools, roles }: KnownServers): string[] {
   if (config === null) return [];
   const ofFileAlone = new Set(lintMcpConfig(config, { roles: null, env: null }).map(keyOf));

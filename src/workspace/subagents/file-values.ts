@@ -35,8 +35,8 @@ type YamlFile = { value: unknown; marks: Mark; warnings: LocatedMessage[] } | { 
 const BOUNDS = { chars: 256 * 1024, lines: 10_000, depth: 200, references: 1_000 };
 
 /**
- * Parses the keys and values of the file, and gives their places to `findings`. Null when the file is not a YAML map.
- * That error is reported.
+ * Parses the keys and values of the file, and gives their places to `findings`. Null, with an error in `findings`, if
+ * the file is not a YAML map.
  */
 export async function parseSubagentFile(text: string, findings: Findings): Promise<Values | null> {
   const parsed = await offThread('yaml', parseYamlFile, text.length, text);

@@ -129,8 +129,8 @@ export const normalizeVariables = (text: string, folder: string): string =>
     .replaceAll(`\${SUBAGENT_DIR}`, () => folder);
 
 /**
- * Fills in the values of variables, for texts that are not secret. Null when a variable is not set. That error is
- * reported.
+ * Fills in the values of variables, for texts that are not secret. Null, with an error in the findings, if a variable is
+ * not set.
  */
 export function fillVariables(text: string, path: Path, context: FileContext): string | null {
   const form = normalizeVariables(text, context.folder);

@@ -49,7 +49,7 @@ export interface ListedModel {
   path: Path;
 }
 
-/** The model that `defaults` names. Null when there is none. That error is reported. */
+/** The model that `defaults` names. Null, with an error in the findings, if there is none. */
 export function chosenModel(
   models: readonly ListedModel[],
   wanted: string | undefined,
@@ -76,7 +76,7 @@ export function chosenModel(
   );
 }
 
-/** How to call the model. Null when something is missing. That error is reported. */
+/** How to call the model. Null, with an error in the findings, if something is missing. */
 export function modelSpecOf(
   { model, path }: ListedModel,
   defaults: SubagentDefaults,

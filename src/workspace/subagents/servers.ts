@@ -54,8 +54,8 @@ export function serversOf(
 }
 
 /**
- * Converts a server to the gateway's format. Null when there is nothing to start or connect to. That error is
- * reported.
+ * Converts a server to the gateway's format. Null, with an error in the findings, if there is nothing to start or
+ * connect to.
  */
 function serverOf(name: string, given: SubagentServer, { folder, findings }: FileContext): Server | null {
   const path = ['mcpServers', name];

@@ -83,7 +83,7 @@ async function commitAll(
   const checked = status.then(() => refuseFiltered(branch, index, files));
   await Promise.allSettled([found, files, made, checked]);
   if (!(await status).isCheckedOut) throw await notOnBranch(branch);
-  // If the agent has changed its index meanwhile, this index is outdated: on a newer tip it would revert files.
+  // If the agent has changed its index meanwhile, this copy is outdated. A commit made from it would revert files.
   if (!before && !isSameIndex(await readIndex(indexOf(git)), copied)) return 'again';
   await found;
   await checked;
