@@ -132,7 +132,9 @@ export function howItIsGiven(
       withOwnCommand(`There is no role ${visibleLine(role)} here (\`squad roles\` lists the roles).`),
     ),
     ...(!shared && roles.length === 0
-      ? [`No role has the server yet: add it to "agentServers", or in \`mcp: [${ids.join(', ')}]\` of a role file.`]
+      ? [
+          `No role has the server yet: add it to "agentServers", or in \`mcp: [${ids.join(', ')}]\` of a role file.`,
+        ]
       : []),
   ];
 }
