@@ -37,8 +37,8 @@ interface Open {
 }
 
 /**
- * One conversation of an editor. The hub owns its runs. This only passes on what happens there, so it can be lost at any
- * time, and another one continues by the id.
+ * One conversation of an editor. It only shows what happens in the hub, which owns the runs. So it can be lost at any
+ * time, and a new object with the same id continues.
  */
 export class Thread {
   readonly id: RunId;
@@ -270,7 +270,7 @@ export class Thread {
       await update(...this.steps.updates(read.steps));
       if (!read.isOver && read.nextOffset > offset) continue;
       const isLast = turn >= run.turns;
-      // The state of the run may be older than its output.
+      // The output may be newer than the state of the run.
       if (!read.isOver || (isLast && !run.isOver)) return;
       if (!isLast) {
         await update(...this.steps.end(null));

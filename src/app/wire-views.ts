@@ -191,7 +191,7 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
         () => false,
         thrown => asSquadError(thrown).code === 'DATABASE_CORRUPT' || Promise.reject(thrown),
       );
-      // No final write: the next hub rebuilds the damaged database.
+      // Nothing is written at the end, because the next hub rebuilds the damaged database.
       if (isDamaged) return null;
       const caller = await clients.identify(handshake, ask);
       if (handshake.view === 'subagent') return { warnings: await subagents.prepare(handshake, caller) };

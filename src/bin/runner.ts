@@ -11,7 +11,7 @@ const env = Object.fromEntries(
   ),
 );
 if (hub === 'scripted-agent') {
-  // The hub is on another machine, which restarts it.
+  // The hub, which restarts the runner, is on another machine.
   const squad = { env: process.env, replaceKilledHub: async () => {} };
   void scriptedAgent(promptFromStdin(), squad, process.argv.includes('--continue')).then(code => {
     process.exitCode = code;

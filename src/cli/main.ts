@@ -122,7 +122,7 @@ const ABOUT_ARGUMENTS: Record<string, string> = {
   shell: `Shells: ${SHELLS.join(', ')}`,
 };
 
-/** What to type instead of a command without its argument. */
+/** Suggestion for a command that was given without its argument. */
 function missingArgument(problem: string, command: Command | undefined, words: string): string[] {
   const [, name] = /^missing required argument '(.*)'$/.exec(problem) ?? [];
   if (name === undefined || !command) return [];

@@ -118,7 +118,7 @@ function installedPackage(program: string): { folder: string; version: string } 
     const { name, version } = packageOf(folder);
     return name === PACKAGE && typeof version === 'string' ? { folder, version } : null;
   } catch {
-    return null; // it was removed, or is not a package
+    return null; // the package was removed, or the folder is not one
   }
 }
 

@@ -35,7 +35,7 @@ export interface CodeRunner extends AsyncDisposable {
    * for the result. Resolves when the process is ready. Never rejects.
    */
   prepare(): Promise<void>;
-  /** Only a few programs run at once. Others wait; their timeout starts when they start. */
+  /** Only a few programs run at once. A waiting program's timeout begins when the program starts. */
   run(program: string, signal: AbortSignal, watch?: CallWatch): Promise<CodeResult>;
   /** Ends all processes and prevents new ones. Resolves when none is left. */
   close(): Promise<void>;

@@ -19,7 +19,7 @@ export interface Guest {
   send(message: HostMessage): void;
   /** Sets the listener, which replaces the previous one. */
   listen(listener: GuestListener): void;
-  /** Kills the process. Resolves when nothing of it is left. */
+  /** Kills the process. Resolves when none of its processes is left. */
   end(): Promise<void>;
 }
 

@@ -297,7 +297,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     });
   }
 
-  /** From here on the connection counts as authenticated until it closes. */
+  /** From here on, the connection counts as authenticated until it is closed. */
   function enter({ socket }: IncomingMessage, held: ServerResponse | Duplex): void {
     unauthenticated.delete(socket);
     onOpen?.(++open);

@@ -32,7 +32,7 @@ function closeInheritedFiles(): void {
       const isInherited = flags !== undefined && (Number.parseInt(flags, 8) & O_CLOEXEC) === 0;
       if (fd > 2 && isInherited) closeSync(fd);
     } catch {
-      // This is the descriptor of the directory listing itself, which is already closed.
+      // Skips the descriptor of this directory listing, which is already closed.
     }
   }
 }

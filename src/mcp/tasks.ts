@@ -67,7 +67,7 @@ async function waitForTask(
     const found = await find(services, taskId);
     if (!found) return null;
     if (signal.aborted || found.runs.every(run => isEnd(run.status))) return taskState(services, taskId);
-    // An unanswered question ends one wait. The next wait ignores it.
+    // A question that was not answered ended one wait. The next wait ignores that question.
     await waitForEndsOrAsks(waiting, found.runs, null);
   }
 }

@@ -94,7 +94,7 @@ export async function converse(options: LoopOptions): Promise<Answer> {
   for (let turn = 1; ; turn++) {
     const tools = toolsOf(options);
     const asking = askOnce(options, tools);
-    // Nothing is prepared in the last model turn, because its calls are not run.
+    // Prepares nothing in the last model turn, because its calls are not run.
     if (turn < request.maxTurns) options.toolbox.prepare();
     const { text, calls } = await asking;
     const final = request.outputSchema === null ? null : onlyFinalCall(calls);

@@ -92,7 +92,7 @@ export async function modelTurn(question: ModelRequest): Promise<ModelTurn> {
     providerOptions: generation.providerOptions,
     maxRetries: 0,
     abortSignal: signal,
-    // Errors are handled below, because they also arrive in the stream.
+    // Errors are handled below, because the stream reports them too.
     onError: () => {},
   });
   const lines = new TextPieces(text => emit({ type: 'text', text }));

@@ -101,7 +101,8 @@ function parse(schema: z.ZodType, input: unknown): unknown {
 
 function problem({ path, message }: z.core.$ZodIssue): string {
   const what = path.length > 0 ? `"${z.core.toDotPath(path)}"` : 'The input';
-  // Only messages that begin with such a verb continue the name of the field. All others are complete sentences.
+  // Matches messages that begin with a verb and therefore continue the name of the field. All others are complete
+  // sentences.
   return /^(must|is|has) /.test(message)
     ? `${what} ${message}`
     : path.length > 0

@@ -204,7 +204,8 @@ export class BoxCode {
       if (lock === null || performance.now() > until) throw gitError(args, end);
       const by = `${lock} ${fileAt(lock)}`;
       if (by !== held.by) held = { by, since: performance.now() };
-      // Nobody holds a lock for so long. It was left by a git process that was killed, or by a machine that went down.
+      // No running git holds a lock for so long. It was left by a git process that was killed, or by a machine that
+      // went down.
       else if (performance.now() - held.since > LOCK_TIMEOUT_MS && lock.startsWith(`${this.base}/`))
         rmSync(lock, { force: true });
       await delay(LOCK_LOOK_MS);

@@ -40,7 +40,7 @@ export type TracePart = z.infer<typeof TracePart>;
 export const TraceRole = z.enum(['system', 'user', 'assistant', 'tool', 'program']);
 export type TraceRole = z.infer<typeof TraceRole>;
 
-/** One message of a conversation, as recorded by its agent. */
+/** One message of a conversation, as the agent recorded it. */
 export const TraceMessage = z.object({
   /** Globally unique id of the message: `msg_` and ten letters. */
   id: z.string(),

@@ -6,7 +6,7 @@ import { migrateCommand, moveCommand } from './database.ts';
 import { hubLog, hubStart, hubStatus, hubStop, type PruneOptions, pruneCommand, upCommand } from './hub.ts';
 import { openCommand } from './open.ts';
 
-/** Commands for the web UI, the hub and its audit log. */
+/** Commands for the web UI, the hub and the audit log. */
 export function addHubCommands(program: Command, { command, does }: CommandMaker): void {
   command(program, 'open [target]', 'Open the web UI in your browser')
     .usage('[options] [RUN | SQUAD | PAGE]')

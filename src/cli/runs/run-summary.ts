@@ -84,7 +84,7 @@ function totalsLine(runs: RunView[], style: Style): string {
   const from = Math.min(...runs.flatMap(run => run.startedAt ?? []));
   const to = Math.max(...runs.flatMap(run => run.endedAt ?? []));
   const took = Number.isFinite(to - from) ? [formatDuration(to - from)] : [];
-  // Only sandbox levels are listed here. For a run without a sandbox, a note says why.
+  // Lists only the levels of sandboxes. For a run without a sandbox, a note gives the reason.
   const levels = new Set(
     runs.flatMap(({ sandbox }) => (sandbox === null || sandbox === 'off' ? [] : sandbox)),
   );

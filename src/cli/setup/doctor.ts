@@ -167,7 +167,7 @@ async function workspace(context: CliContext): Promise<{ checks: Check[]; inspec
   }
 }
 
-/** Checks the MCP configuration of the workspace; nothing without one. */
+/** Checks the MCP configuration of the workspace. Empty if there is none. */
 async function otherServers(root: string): Promise<Check[]> {
   const read = await readMcpConfig(root);
   const before = { config: null, text: null };

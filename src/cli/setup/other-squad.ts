@@ -59,7 +59,7 @@ export function mixupsIn(root: () => string): Mixup[] {
 /** Prints each finding once per home, and only for a person. `squad doctor` repeats all findings. */
 export function printNewMixups(root: () => string, context: CliContext): void {
   const home = homeFolder(process.env);
-  // A command that needed no home must not create one.
+  // A command that needed no home folder of Squad must not create one.
   if (context.json || !context.err.isTTY || !existsSync(home)) return;
   const file = join(home, 'notices.json');
   const printed = readPrinted(file);

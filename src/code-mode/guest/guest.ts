@@ -137,7 +137,7 @@ let realm: Realm | null = null;
 
 /** Sends a message and blocks until the host has read it, so that a program with much output is slowed down. */
 function send(json: unknown): void {
-  // Only strings are sent, because a program may have replaced JSON.stringify.
+  // Sends only strings, because a program may have replaced JSON.stringify.
   if (typeof json !== 'string') return;
   const body = Buffer.from(json, 'utf8');
   const header = Buffer.allocUnsafe(4);

@@ -10,7 +10,7 @@ export interface DanglingReference {
   server: string;
   /** `*` means every role. A rule may also have a pattern with `*` here. */
   role: string;
-  /** The entry without its server, as the user confirms it: `toolRestrictions.tester`. */
+  /** The entry without the name of its server, in the form that the user confirms: `toolRestrictions.tester`. */
   place: string;
   /** Path of the unknown name in the configuration file: `toolRestrictions.tester.githup`. */
   where: string;

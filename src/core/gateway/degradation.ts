@@ -7,7 +7,7 @@ export interface UnavailableServer {
   retryInMs: number | null;
   /** Tools of the role's other servers that are up or starting, by their exposed names. Only these are suggested. */
   others: readonly { server: string; tools: readonly string[]; isStarting?: boolean }[];
-  /** Whether the agent has its own tools, besides those of servers. */
+  /** Whether the agent has tools besides those of servers. */
   ownTools: boolean;
 }
 

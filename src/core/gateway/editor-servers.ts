@@ -25,7 +25,7 @@ export type EditorServer = z.infer<typeof EditorServer>;
 export interface EditorServers {
   /** The servers, with variables in place of values that may be secret. */
   config: OwnServers;
-  /** Values of the variables. Only the gateway gets them. */
+  /** Values of the variables, which only the gateway gets. */
   values: Record<string, string>;
 }
 

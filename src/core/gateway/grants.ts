@@ -43,7 +43,7 @@ export interface ServerGrant {
    * folder is not known yet.
    */
   folder: string | null;
-  /** All known tools of the server, by its own names. Null while unknown. */
+  /** All known tools of the server, by the server's own names. Null while unknown. */
   known: ReadonlySet<string> | null;
   /** Excluding entries that match none of the known tools. While there are any, every tool stays hidden. */
   unmatched: readonly string[];

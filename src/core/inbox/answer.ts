@@ -181,7 +181,7 @@ function choiceOf(choices: readonly string[], text: string): string {
 function formAnswer(fields: readonly InboxField[], text: string): Record<string, unknown> {
   const given = parseJson(text);
   const [first] = fields;
-  // A form with one field needs no braces.
+  // With a single field, the answer may be its plain value instead of JSON.
   const values = isObject(given) ? given : { [first!.name]: text };
   if (!isObject(given) && fields.length > 1)
     throw refused(

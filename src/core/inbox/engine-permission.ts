@@ -7,7 +7,7 @@ import type { Ask } from './ask.ts';
 export interface ToolUse {
   tool: string;
   input: Readonly<Record<string, unknown>>;
-  /** The engine's id for this use. Null if it gave none. */
+  /** The engine's id for this use of the tool. Null if the engine gave none. */
   id: string | null;
 }
 

@@ -104,7 +104,7 @@ export interface Ready extends Candidate {
   files: readonly string[];
   tip: string;
   move: BranchMove | null;
-  /** Why its work cannot be committed. Null if it can. */
+  /** Why the branch's work cannot be committed. Null if it can be. */
   refusal: string | null;
 }
 

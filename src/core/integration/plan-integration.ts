@@ -107,11 +107,11 @@ export interface PlanPorts extends TryOutPorts {
 }
 
 export interface PlanRequest {
-  /** All runs to choose from, with or without a work tree. */
+  /** All runs that could be merged, with or without a work tree. */
   runs: readonly Run[];
   /** Runs to merge. Null for all runs that have completed. */
   named: ReadonlySet<RunId> | null;
-  /** The caller's checkout. Null if it is in none. */
+  /** The checkout in which the caller is. Null if the caller is in none. */
   checkout: Checkout | null;
   into?: string;
   order: 'suggested' | 'given';

@@ -7,7 +7,7 @@ export type FoundClis = readonly Pick<InstalledCli, 'cli' | 'program' | 'version
 export interface MachineStatus {
   machine: Machine;
   state: MachineState;
-  /** Why the machine is away. Null if it is not. */
+  /** Why the machine is away. Null if it is not away. */
   problem: { code: string; message: string; suggestions: string[] } | null;
 }
 

@@ -264,7 +264,7 @@ export interface TextHit {
   id: string;
   /** The text around the match, on one line. */
   snippet: string;
-  /** Higher is better; comparable only within one search. */
+  /** Rank of the hit: a higher one is better. Comparable only within one search. */
   score: number;
 }
 

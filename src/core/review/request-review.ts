@@ -43,7 +43,7 @@ export async function requestReview(
 
   const round = rounds.current + 1;
   const prepare = () => preparedWork(coder, tree, round, branches);
-  // Both calls only read, and each takes time, so they run in parallel.
+  // Both run in parallel, because each takes time and neither writes anything.
   const [planned, found] = await Promise.all([
     ports.plan(
       coder,

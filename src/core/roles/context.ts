@@ -107,7 +107,7 @@ const OPENING: ExcerptSize = { lines: 14, bytes: 1_600 };
 const SECTION: ExcerptSize = { lines: 10, bytes: 900 };
 const SUBSECTION: ExcerptSize = { lines: 3, bytes: 300 };
 
-/** Headings below which a requirements document states its goals. */
+/** Headings under which a requirements document lists its goals. */
 const GOAL_HEADING =
   /\b(goals?|objectives?|requirements?|problem|vision|purpose|scope|success|acceptance|constraints?|user stor(y|ies)|features?|summary|overview)\b/i;
 

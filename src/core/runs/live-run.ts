@@ -73,7 +73,7 @@ export class LiveRun {
   starting = new AbortController();
   /** Usage of the run's earlier turns. */
   usageBefore: Usage | null;
-  /** Usage in the last activity event that has one. */
+  /** Usage in the last activity event that contains usage. */
   spentInEvents: { tokens: number | null; costUsd: number | null } | null = null;
   /** True while the run counts against the limit of concurrent runs. */
   isActive = false;

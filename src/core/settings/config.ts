@@ -241,7 +241,8 @@ function templates(sources: ConfigSources, key: TemplateKey, variable: string): 
   const file = workspaceTemplates[key];
   return [
     fromEnv(sources, variable, setting => text(setting, variable, workspace)),
-    // Both files may have come with the workspace: the file that names the template, and the template.
+    // Checks both files, because each may have come with the workspace: the file that names the template, and the
+    // template.
     given && { ...given, barred: () => given.barred?.() ?? (named ? barredFile(named) : null) },
     file && {
       origin: 'workspace',

@@ -82,7 +82,7 @@ function newest(log: string): string {
 
 const MAX_RUNS = 100;
 
-/** The running agents of a workspace, and its latest runs. */
+/** The running agents of a workspace and the latest of its runs. */
 export async function teamState(store: Store, clock: Clock, workspace: string): Promise<TeamState> {
   const [active, recent] = await Promise.all([
     store.runs({ workspace, status: RunStatus.options.filter(status => !isEnd(status)), limit: MAX_RUNS }),

@@ -60,7 +60,10 @@ export function acpReader(): EngineReader {
     return [...events, ...end(last)];
   }
 
-  /** Only Gemini CLI reports the tokens of each prompt. Other agents report sums that mean something else in each. */
+  /**
+   * Only Gemini CLI reports the tokens of each prompt. The sums that other agents report have a different meaning in
+   * each.
+   */
   function usage(count: Fields): EngineEvent[] {
     input = sum(input, amount(count.input_tokens));
     output = sum(output, amount(count.output_tokens));

@@ -18,7 +18,7 @@ export const codexChatMark: Engine['chatMark'] = async ({ chatId, env }) => {
   const folders = [began, began - DAY_MS, began + DAY_MS].map(time => join(home, 'sessions', ...dayOf(time)));
   const files = await Promise.all(
     folders.map(async folder => {
-      const names = await readdir(folder).catch(() => []); // no chat started on that day
+      const names = await readdir(folder).catch(() => []); // no chat started on the day of that folder
       return names.filter(name => name.endsWith(`-${chatId}.jsonl`)).map(name => join(folder, name));
     }),
   );

@@ -67,7 +67,7 @@ function usersServers(env: Record<string, string>): string[] {
     const config = fieldsOf(readFileSync(join(copilotHome(env), 'mcp-config.json'), 'utf8'));
     return Object.keys(fields(config?.mcpServers)).filter(name => !name.startsWith('-'));
   } catch {
-    return []; // no servers are configured
+    return []; // the file is missing or not readable, so no servers are known
   }
 }
 
@@ -110,7 +110,7 @@ function unpacked(env: Record<string, string>): LoginFile[] {
       existsSync(join(from, '.extraction-complete')),
     );
   } catch {
-    return []; // not unpacked yet
+    return []; // the program has not been unpacked yet
   }
 }
 

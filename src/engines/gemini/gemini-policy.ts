@@ -27,7 +27,7 @@ export const APPROVAL_MODE = { read: 'default', edit: 'auto_edit', full: 'yolo' 
 export function geminiRules({ permission, tools }: RunOptions): string {
   const rules = [
     rule({ mcpName: SQUAD_SERVER, toolName: '*', decision: 'allow', priority: 900 }),
-    // Nobody can approve a plan in a run.
+    // A plan would need approval, and nobody can give it in a run.
     rule({ toolName: ['enter_plan_mode', 'exit_plan_mode'], decision: 'deny', priority: 900 }),
   ];
   if (permission === 'read') rules.push(rule({ toolName: CHANGING, decision: 'deny', priority: 800 }));

@@ -144,7 +144,7 @@ function toolUsed(part: Fields): EngineEvent[] {
 const shortened = (words: string): string =>
   words.length > 500 ? `${words.slice(0, 500).toWellFormed()}…` : words;
 
-/** Sums up usage, because each step reports only its own. */
+/** Adds up usage, because each step reports only its own. */
 export class StepUsage {
   #total: Usage = { input: null, output: null, cached: null, costUsd: null, costIsEstimated: false };
 

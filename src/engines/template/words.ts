@@ -69,7 +69,7 @@ export function splitCommandLine(pieces: readonly Piece[]): Word[] {
 const SHELL_ONLY = new Set('|;&<>()`$');
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*\+?$/;
 
-/** Unit of parsing: one character, or one whole value. */
+/** Unit of parsing: one character of the template's text, or one whole value. */
 interface Cell {
   char: string;
   value: Interpolated | null;

@@ -121,7 +121,7 @@ export class LongCalls {
 
   /** Returns a function to call when the call has ended. */
   begin(onLong: () => void): () => void {
-    // One timer serves all calls, because most have ended long before it fires.
+    // One timer serves all calls, because most calls end long before a timer of their own would fire.
     if (!this.#isTicking) this.#wait();
     this.#young.add(onLong);
     return () => this.#young.delete(onLong) || this.#older.delete(onLong);

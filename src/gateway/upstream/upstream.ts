@@ -83,7 +83,7 @@ export class Upstream {
   #starting: Promise<Connection> | null = null;
   /** Links that finish their calls before they close. */
   readonly #leaving = new Set<Connection>();
-  /** One promise for each link that is closing. */
+  /** Promises of the links that are closing, one for each. */
   readonly #closing = new Set<Promise<void>>();
   #cancelTimer: () => void = () => {};
   /** Time of the next retry, on the monotonic clock. */

@@ -31,8 +31,8 @@ interface Place {
 }
 
 /**
- * One page of the list in its state at the first page. Runs that had not ended then are remembered, because they change
- * between pages: none is skipped because it moved up, or shown twice because it moved down.
+ * One page of the list as it was at the first page. Live runs are remembered, because they move between pages: none
+ * is skipped or shown twice.
  */
 async function pageOf(services: UserServices, asked: Asked): Promise<{ runs: Run[]; next: string | null }> {
   const { boards } = services;

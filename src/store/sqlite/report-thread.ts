@@ -47,7 +47,7 @@ export class ReportThread {
   }
 
   #start(): Worker {
-    // From source, the file is next to this one; in a build, all bundles are in one folder.
+    // When run from source, the file is next to this one. In a build, all bundles are in one folder.
     const script = import.meta.url
       ? new URL('./query-thread.ts', import.meta.url)
       : join(__dirname, 'query-thread.cjs');

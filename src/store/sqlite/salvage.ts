@@ -60,7 +60,7 @@ function openDamaged(file: string): BetterSqlite3.Database | undefined {
   try {
     return new BetterSqlite3(file, { readonly: true, fileMustExist: true });
   } catch {
-    return undefined; // nothing in the table is readable
+    return undefined; // no row of the table is readable
   }
 }
 

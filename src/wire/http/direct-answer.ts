@@ -83,7 +83,7 @@ const OLD_NOT_FOUND = -32002;
 async function listed({ era }: PlainRequest, face: Face, peer: Peer): Promise<(string | Buffer)[]> {
   const tools = toolListText(await face.tools.list(peer), era);
   if (era === 'legacy') return ['{"tools":', tools, '}'];
-  // Proxies must not cache the list: it differs for each caller.
+  // Proxies must not cache this list, because it differs for each caller.
   const stamps = { resultType: 'complete', ttlMs: 0, cacheScope: 'private', _meta: identity(face) };
   return ['{"tools":', tools, `,${JSON.stringify(stamps).slice(1)}`];
 }

@@ -61,7 +61,7 @@ export type FaultKind =
   | 'unauthorized'
   /** The caller cancelled the request. */
   | 'cancelled'
-  /** The server answered with a JSON-RPC error, so it works. */
+  /** True if the server answered with a JSON-RPC error, so the server works. */
   | 'answer';
 
 /** Why a request to another server has no result. Only `transport`, `timeout`, `exit`, `start` and `unauthorized` are faults of the server. */

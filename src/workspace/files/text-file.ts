@@ -33,7 +33,7 @@ export async function readSmallFile(
       const { buffer, bytesRead } = await handle.read(Buffer.alloc(info.size), 0, info.size, 0);
       return { bytes: buffer.subarray(0, bytesRead) };
     } finally {
-      // Nobody has to wait until a file that was only read is closed.
+      // Closes a file that was only read, without making anybody wait for it.
       handle.close().catch(() => {});
     }
   } catch (thrown) {

@@ -68,7 +68,7 @@ export async function inspectPlace(path: string, commonDir: string | null): Prom
   if (commonDir !== null && dirname(await realpath(gitDir)) !== join(commonDir, 'worktrees'))
     return foreign('the folder there belongs to another repository');
   const back = await pointedTo(join(gitDir, 'gitdir'));
-  // Null if git was interrupted before it wrote that file.
+  // Null if git was interrupted before it wrote the file.
   if (back !== null && back !== join(path, '.git'))
     return foreign('the folder there belongs to another work tree');
   return { kind: await progressOf(gitDir), gitDir };

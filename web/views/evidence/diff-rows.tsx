@@ -171,7 +171,7 @@ function Pair({
               line={line}
               role="cell"
               number={side === 0 ? line.oldLine : line.newLine}
-              // An unchanged line counts as one place, on its right side.
+              // An unchanged line is one place, on its right side.
               isPlain={left === right && side === 0}
             />
           ),

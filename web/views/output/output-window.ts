@@ -91,7 +91,7 @@ export class OutputWindow {
       this.pages.push(newPage({ start: offset, end: nextOffset, newlines, lines, hasRest: false, isInside }));
       return lines.length;
     }
-    // The unfinished line stays where it is, and gets its rest.
+    // The unfinished line stays in its page and gets its rest there.
     before.lines = [...before.lines.slice(0, -1), lines[0] ?? []];
     if (newlines === 0) {
       before.end = nextOffset;

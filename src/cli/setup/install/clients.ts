@@ -30,7 +30,7 @@ export interface Client {
   projectFiles: string[];
   /** Keys of Squad's entry in the file. */
   entryPath: [string, string];
-  /** Names of its programs in a list of processes. */
+  /** Names of the client's programs, as they appear in a list of processes. */
   programs: string[];
   /** The client takes a lock, the folder `FILE.lock`, whenever it changes the user's file. */
   takesLock?: boolean;

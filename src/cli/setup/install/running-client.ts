@@ -35,7 +35,7 @@ function fromProc(home: string): Listed[] {
         const words = readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0');
         return variables.includes(`HOME=${home}`) ? [{ pid: Number(name), words }] : [];
       } catch {
-        return []; // it has just ended, or belongs to another user
+        return []; // the process has just ended, or belongs to another user
       }
     });
 }

@@ -11,7 +11,7 @@ import { PROBES, type Probe, type ProbeReport, probeScript, READ_ONLY_PROBES, re
 
 export interface StageOptions {
   level: SandboxLevel;
-  /** Folder in which the stage creates its own. */
+  /** Folder in which the stage creates a folder of its own. */
   folder: string;
   /** The user's `sandboxRead` setting. Paths in the home folder are relative to it. */
   read: { inHome: string[]; others: string[] };
