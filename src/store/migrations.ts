@@ -5,7 +5,7 @@ import { COUNT_RUN, EVENT_FIELDS, forPostgres, WORKTREE_FIELDS } from './postgre
 import { isSqlite } from './queries.ts';
 
 /**
- * Row of `spending` that a run belongs to, and the amounts that the run adds to it. `runs` stands for a group of runs.
+ * SQL for the row of `spending` that counts a run, and for what the run adds to it. With `runs` it is for a group of runs.
  */
 function spendingOf(row: 'runs' | 'new' | 'old'): string {
   const all = row === 'runs';

@@ -171,8 +171,8 @@ export async function startTurn(
   const endpoint = engine.wantsEndpoint ? await ports.endpoint(run, turn) : null;
   const input = turnInput(run, material, endpoint, turnFiles(files, turn, run));
   const command = await engine.command(input);
-  // The model is read only now, because the command leaves its choice to the engine's configuration. The configuration
-  // on another machine is not known.
+  // Without a model in the request, the engine's own configuration chooses one. It is read as late as possible, and is
+  // not known on another machine.
   if (run.options.machine === null) run.model ??= engine.configuredModel?.(input) ?? null;
   // The baseline is kept across turns, because evidence covers the whole run.
   entry.baseline = baseline

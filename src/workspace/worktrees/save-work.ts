@@ -90,7 +90,7 @@ export interface Saved {
 }
 
 export interface SaveOptions {
-  /** If true, also saves amounts that are so large that the user has to decide. */
+  /** True to save uncommitted files even if they are so large that the user has to decide. */
   saveLarge: boolean;
 }
 
