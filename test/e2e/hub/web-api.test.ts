@@ -253,7 +253,7 @@ describe('an open tab', () => {
   });
 
   test('keeps the hub there, and lets it go with it', async () => {
-    const linger = { SQUAD_HUB_LINGER_MS: '400' };
+    const linger = { SQUAD_HUB_LINGER_MS: '2000' };
     await using kept = new TestSquad(linger);
     await using idle = new TestSquad(linger);
     const client = await openClient(kept);
