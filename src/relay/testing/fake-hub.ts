@@ -28,6 +28,8 @@ export class FakeHub {
   private readonly path: string;
   private readonly answers: Answers;
   private readonly staysOpen: boolean;
+  /** Number of received bytes, also of lines without an end. */
+  bytes = 0;
   /** Number of clients that have closed their side of the connection. */
   halfClosed = 0;
 
@@ -77,6 +79,9 @@ export class FakeHub {
   private take(socket: Socket): void {
     this.sockets.push(socket);
     socket.on('error', () => {});
+    socket.on('data', chunk => {
+      this.bytes += chunk.length;
+    });
     const lines = createInterface({ input: socket });
     lines.on('error', () => {});
     lines.on('line', line => {
