@@ -228,6 +228,14 @@ const COMMANDS: Record<string, string> = {
   'mcp tools': 'mcp tools planted.subagent.yaml',
   'mcp approve': 'mcp approve -y',
   'mcp serve': 'mcp serve --config planted.subagent.yaml <planted.calls',
+  acp: [
+    'acp <planted.fifo >acp-out & exec 9>planted.fifo; sed -n 1p planted.acp >&9',
+    ...['1', '2'].flatMap(id => [
+      `until grep -q '"id":${id}' acp-out || ! kill -0 $!; do sleep 0.1; done`,
+      'sed 1d planted.acp >&9',
+    ]),
+    'exec 9>&-; wait $!',
+  ].join('; '),
   completion: 'completion bash',
 };
 
@@ -244,6 +252,14 @@ const CALLS = [
   },
   { jsonrpc: '2.0', method: 'notifications/initialized' },
   { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'evil', arguments: { prompt: 'x' } } },
+];
+
+const SESSION = [
+  { id: 1, method: 'initialize', params: { protocolVersion: 1, clientCapabilities: {} } },
+  {
+    ...{ id: 2, method: 'session/new' },
+    params: { cwd: squad.workspace, mcpServers: [{ name: 'evil', ...evil, args: [sentinel], env: [] }] },
+  },
 ];
 
 /** Refused to every agent, whatever its role. */
@@ -269,37 +285,45 @@ describe('no command of ours does either, run by an agent', { tags: ['configurat
       'env -i HOME="$HOME" PATH="$PATH" SQUAD_HOME="$SQUAD_HOME" "$NODE" "$SQUAD"',
       FOR_THE_USER,
     ],
-  ])('%s', async (_, program, names) => {
-    squad.write('planted.json', JSON.stringify({ mcpServers: { evil } }));
-    squad.write('planted.subagent.yaml', JSON.stringify(SUBAGENT));
-    squad.write('planted.calls', CALLS.map(call => `${JSON.stringify(call)}\n`).join(''));
-    const before = await inForce();
-    const lines = names.map(
-      (name, at) => `(${program} ${COMMANDS[name]}) >out-${at} 2>&1 </dev/null; echo "${name}: $?" >>codes`,
-    );
-    squad.write('codes', '');
-    // Two at a time, so that it takes half as long.
-    const halves = [lines.filter((_, at) => at % 2 === 0), lines.filter((_, at) => at % 2 === 1)];
-    squad.write(
-      'all.sh',
-      `ELSEWHERE=$(mktemp -d "${squad.root}/elsewhere.XXXXXX"); (${halves[0]!.join('\n')}) & (${halves[1]!.join('\n')}) & wait\n`,
-    );
-    const { runIds } = await squad.json<{ runIds: string[] }>([
-      // In a sandbox neither the program nor the hub is there.
-      ...['run', '--sandbox', 'off', '-d', 'lead', 'x\n```script\nrun sh all.sh\n```'],
-    ]);
-    await until(
-      'it has tried them all',
-      async () =>
-        (await squad.json<{ run: { endedAt: number | null } }>(['show', runIds[0]!])).run.endedAt !== null,
-      60_000,
-    );
-    const codes = readFileSync(join(squad.workspace, 'codes'), 'utf8').trim().split('\n');
-    expect(codes).toHaveLength(lines.length);
-    for (const name of FOR_THE_USER) expect(codes).toContain(`${name}: 4`);
-    expect(await inForce()).toEqual(before);
-    expect([existsSync(sentinel), existsSync(join(squad.workspace, 'pwned'))]).toEqual([false, false]);
-  });
+  ])(
+    '%s',
+    async (_, program, names) => {
+      squad.write('planted.json', JSON.stringify({ mcpServers: { evil } }));
+      squad.write('planted.subagent.yaml', JSON.stringify(SUBAGENT));
+      squad.write(
+        'planted.acp',
+        SESSION.map(ask => `${JSON.stringify({ jsonrpc: '2.0', ...ask })}\n`).join(''),
+      );
+      squad.write('planted.calls', CALLS.map(call => `${JSON.stringify(call)}\n`).join(''));
+      const before = await inForce();
+      const lines = names.map(
+        (name, at) => `(${program} ${COMMANDS[name]}) >out-${at} 2>&1 </dev/null; echo "${name}: $?" >>codes`,
+      );
+      squad.write('codes', '');
+      // Two at a time, so that it takes half as long.
+      const halves = [lines.filter((_, at) => at % 2 === 0), lines.filter((_, at) => at % 2 === 1)];
+      squad.write(
+        'all.sh',
+        `rm -f planted.fifo; mkfifo planted.fifo; ELSEWHERE=$(mktemp -d "${squad.root}/elsewhere.XXXXXX"); (${halves[0]!.join('\n')}) & (${halves[1]!.join('\n')}) & wait\n`,
+      );
+      const { runIds } = await squad.json<{ runIds: string[] }>([
+        // In a sandbox neither the program nor the hub is there.
+        ...['run', '--sandbox', 'off', '-d', 'lead', 'x\n```script\nrun sh all.sh\n```'],
+      ]);
+      await until(
+        'it has tried them all',
+        async () =>
+          (await squad.json<{ run: { endedAt: number | null } }>(['show', runIds[0]!])).run.endedAt !== null,
+        240_000,
+      );
+      const codes = readFileSync(join(squad.workspace, 'codes'), 'utf8').trim().split('\n');
+      expect(codes).toHaveLength(lines.length);
+      for (const name of FOR_THE_USER) expect(codes).toContain(`${name}: 4`);
+      expect(await inForce()).toEqual(before);
+      expect([existsSync(sentinel), existsSync(join(squad.workspace, 'pwned'))]).toEqual([false, false]);
+    },
+    300_000,
+  ); // each command is a process
 });
 
 describe('a trusted file', () => {
