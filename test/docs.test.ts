@@ -32,7 +32,7 @@ const documents = [
 test('the reference is what the programs say now (npm run docs writes it)', () => {
   for (const [path, content] of Object.entries(referenceDocuments())) expect(read(path)).toBe(content);
   // A process for each command.
-}, 240_000);
+}, 600_000);
 
 describe('the list of error codes', () => {
   const rows = [...read('docs/reference/errors.md').matchAll(/^\| `([A-Z_]+)` \| (\d+) \|/gm)];
