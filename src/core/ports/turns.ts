@@ -35,6 +35,11 @@ export interface Mount {
   access: 'read' | 'write';
   /** True if a missing path is left out. Otherwise the turn cannot start without it. */
   isOptional?: boolean;
+  /**
+   * True if an agent may be able to put links into the path `from`. The mount is then made only without links, also if
+   * one is put there meanwhile.
+   */
+  isWithoutLinks?: boolean;
 }
 
 /** How a turn is sandboxed. Parts that every sandbox has (system folders, private /tmp, namespaces) are not listed. */

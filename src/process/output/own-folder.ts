@@ -1,4 +1,14 @@
-import { lstatSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { chmod, lstat, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { nullIfMissing } from '../../base/missing-file.ts';
@@ -29,6 +39,17 @@ export function writeBelow(root: string, name: string, content: string | Buffer)
   rmSync(path, { recursive: true, force: true });
   writeFileSync(path, content, { mode: 0o600, flag: 'wx' });
   return path;
+}
+
+/** Linux's O_PATH, which Node has no name for: opens the place, needs no permission to read, and never waits. */
+const O_PATH = 0o10000000;
+
+/** Opens a file or folder as the source of a mount. Throws if a link in its path leads elsewhere. Linux only. */
+export function openWithoutLinks(path: string): number {
+  const fd = openSync(path, O_PATH | constants.O_NOFOLLOW);
+  if (!fstatSync(fd).isSymbolicLink() && readlinkSync(`/proc/self/fd/${fd}`) === path) return fd;
+  closeSync(fd);
+  throw new Error(`a link in ${path} leads elsewhere`);
 }
 
 /**

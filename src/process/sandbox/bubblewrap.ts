@@ -16,14 +16,16 @@ export const DISABLE_USERNS = '--disable-userns';
 /** Permission bits with which the group or other users may write to a file. */
 const OTHERS_WRITE = 0o022;
 
+export const findBubblewrap = (path: string): string | null => findSystemProgram('bwrap', path);
+
 /**
- * Finds the first bubblewrap in PATH that only root can replace, or else the first bubblewrap. An agent may be able to
- * write to a folder of the user that comes early in PATH. A fake bubblewrap there could pass the test and misbehave
+ * Finds the first program of this name in PATH that only root can replace, or else the first one. An agent may be able
+ * to write to a folder of the user that comes early in PATH. A fake program there could pass the test and misbehave
  * later.
  */
-export function findBubblewrap(path: string): string | null {
+export function findSystemProgram(name: 'bwrap' | 'nsenter', path: string): string | null {
   const found = path.split(':').flatMap(folder => {
-    const program = findExecutable('bwrap', { path: folder, cwd: '/' });
+    const program = findExecutable(name, { path: folder, cwd: '/' });
     return program.status === 'found' ? [realpathSync(program.path)] : [];
   });
   return found.find(onlyRootCanReplace) ?? found[0] ?? null;

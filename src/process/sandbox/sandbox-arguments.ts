@@ -7,6 +7,7 @@ export interface Mount {
   from: string | null;
   access: 'read' | 'write';
   isOptional?: boolean;
+  isWithoutLinks?: boolean;
 }
 
 /** Same fields as `TurnSandbox` in the core. */
@@ -73,12 +74,17 @@ export interface SandboxPlace {
   filterFd: number | null;
   /** Options that only newer versions of bubblewrap have. */
   extra: readonly string[];
+  /**
+   * Reserves a file descriptor on which bubblewrap gets the source of a mount without links. Null if this bubblewrap
+   * mounts only paths. A descriptor that is not mounted would stay open in the sandbox.
+   */
+  sourceFd: ((path: string) => number) | null;
 }
 
 /** Builds the arguments of bubblewrap that come before the program. Throws if a mount has an invalid path. */
 export function sandboxArguments(
   { mounts }: TurnSandbox,
-  { cwd, statusFd, filterFd, extra }: SandboxPlace,
+  { cwd, statusFd, filterFd, extra, sourceFd }: SandboxPlace,
 ): string[] {
   return [
     ...[
@@ -104,7 +110,7 @@ export function sandboxArguments(
       existsSync(path) ? ['--ro-bind', '/dev/null', path] : [],
     ),
     ...PRIVATE_FOLDERS.flatMap(path => ['--tmpfs', path]),
-    ...mountArguments(mounts),
+    ...mountArguments(mounts, sourceFd),
     ...['--remount-ro', '/', '--chdir', cwd],
   ];
 }
@@ -115,12 +121,12 @@ function programFolder(path: string): string[] {
   return found.isSymbolicLink() ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', path, path];
 }
 
-function mountArguments(mounts: readonly Mount[]): string[] {
+function mountArguments(mounts: readonly Mount[], sourceFd: SandboxPlace['sourceFd']): string[] {
   const system = [...SYSTEM_FOLDERS, ...PROGRAM_FOLDERS];
   const places = [...system];
   const links = new Map<string, string>();
   return mounts.flatMap(mount => {
-    const { from, access, isOptional } = mount;
+    const { from, access } = mount;
     if (!isAbsolute(mount.path) || normalize(mount.path) === '/')
       throw new Error(`${mount.path} cannot be a mount of a sandbox`);
     const isCovering = isBelow(mount.path, places.slice(system.length));
@@ -132,13 +138,18 @@ function mountArguments(mounts: readonly Mount[]): string[] {
     const added = [...links].filter(([link]) => !known.has(link));
     return [
       ...added.flatMap(([link, target]) => ['--symlink', target, link]),
-      ...mounted(path, from, access, isOptional),
+      ...mounted({ ...mount, path }, sourceFd),
     ];
   });
 }
 
-function mounted(path: string, from: string | null, access: Mount['access'], isOptional = false): string[] {
+function mounted(
+  { path, from, access, isOptional, isWithoutLinks }: Mount,
+  sourceFd: SandboxPlace['sourceFd'],
+): string[] {
   if (from === null) return ['--tmpfs', path, ...(access === 'read' ? ['--remount-ro', path] : [])];
+  if (isWithoutLinks && sourceFd)
+    return [access === 'read' ? '--ro-bind-fd' : '--bind-fd', String(sourceFd(from)), path];
   const option = `${access === 'read' ? '--ro-bind' : '--bind'}${isOptional ? '-try' : ''}`;
   return [option, from, path];
 }

@@ -2,8 +2,10 @@ import {
   appendFileSync,
   chmodSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readFileSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -12,7 +14,9 @@ import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isAlive, processesOf, type TurnFixture, TurnsFixture, until } from '../testing/turn-fixture.ts';
 import { createSupervisor } from '../turns/supervisor.ts';
+import { findBubblewrap } from './bubblewrap.ts';
 import type { Mount, TurnSandbox } from './sandbox-arguments.ts';
+import { createSandboxes } from './sandboxes.ts';
 
 const turns = new TurnsFixture();
 const supervisor = createSupervisor({ runsDir: turns.runsDir });
@@ -188,6 +192,21 @@ describe('inside', () => {
     turn.sandbox.mounts.push({ path: folder, from: folder, access: 'write' });
     turn.cwd = folder;
     expect((await run(turn)).out).toBe('700 plain\n');
+  });
+
+  test('neither the sources of its mounts nor files of its sandbox are open', {
+    tags: ['leaving-the-sandbox'],
+  }, async () => {
+    const turn = confined('readlink /proc/$$/fd/*; cat from/file');
+    const from = turns.path('a source');
+    mkdirSync(from, { recursive: true });
+    writeFileSync(join(from, 'file'), 'its text\n');
+    mkdirSync(join(tree, 'from'), { recursive: true });
+    turn.sandbox.mounts.push({ path: join(tree, 'from'), from, access: 'read', isWithoutLinks: true });
+    const { out } = await run(turn);
+    expect(out).not.toContain(from);
+    expect(out).not.toContain('sandbox.');
+    expect(out).toContain('\nits text\n');
   });
 
   test('variables that lead outside are gone, the others stay', async () => {
@@ -440,5 +459,47 @@ describe('seen from outside', () => {
     ]);
     live.stop(0);
     await live.ended;
+  });
+});
+
+describe('a folder that an agent has replaced by a link', { tags: ['leaving-the-sandbox'] }, () => {
+  const folder = turns.path('a folder');
+  const mount: Mount = { path: folder, from: folder, access: 'write', isWithoutLinks: true };
+  const startAgain = () => {
+    rmSync(folder, { recursive: true, force: true });
+    rmSync(`${folder} of before`, { recursive: true, force: true });
+  };
+
+  test('is not mounted', async () => {
+    startAgain();
+    symlinkSync(home, folder);
+    const turn = { ...confined('true', { mounts: [...MOUNTS, mount] }), cwd: folder };
+    await expect(supervisor.start(turn, options)).rejects.toThrow(/a link in .*a folder leads elsewhere/);
+    const optional = confined('ls', { mounts: [...MOUNTS, { ...mount, isOptional: true }] });
+    expect((await run(optional)).out).not.toContain('key');
+    rmSync(folder);
+    const missing = confined('echo ran', { mounts: [...MOUNTS, { ...mount, isOptional: true }] });
+    expect((await run(missing)).out).toBe('ran\n');
+  });
+
+  test('at the last moment is mounted as it was', async () => {
+    startAgain();
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'own'), '');
+    const programs = turns.path('programs that swap');
+    mkdirSync(programs);
+    const real = findBubblewrap(process.env.PATH ?? '')!;
+    const swap = `case "$*" in *--args*) mv '${folder}' '${folder} of before'; ln -s '${home}' '${folder}';; esac`;
+    writeFileSync(join(programs, 'bwrap'), `#!/bin/sh\n${swap}\nexec ${real} "$@"\n`, { mode: 0o755 });
+    const swapping = createSupervisor({
+      runsDir: turns.runsDir,
+      sandboxes: createSandboxes({ path: programs, rooms: null }),
+    });
+    const turn = { ...confined('ls; touch made', { mounts: [...MOUNTS, mount] }), cwd: folder };
+    await (await swapping.start(turn, options)).ended;
+    expect(lstatSync(folder).isSymbolicLink()).toBe(true);
+    expect(turns.read(turn, 'stdout')).toBe('own\n');
+    expect(existsSync(join(`${folder} of before`, 'made'))).toBe(true);
+    expect(existsSync(join(home, 'made'))).toBe(false);
   });
 });

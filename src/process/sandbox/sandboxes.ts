@@ -1,14 +1,23 @@
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
-import { findExecutable } from '../programs/find-executable.ts';
+import { openWithoutLinks } from '../output/own-folder.ts';
 import { descendantsOf, knowsDescendants } from '../table/descendants.ts';
 import { SANDBOX_STATUS } from '../turns/turn-record.ts';
 import {
   ALLOW_USER_NAMESPACES,
   fileVersion,
   findBubblewrap,
+  findSystemProgram,
   INSTALL_BUBBLEWRAP,
   isolationFault,
   withDisabledUserns,
@@ -17,6 +26,7 @@ import { recordRoom } from './network-record.ts';
 import type { RoomTerm } from './room-protocol.ts';
 import type { Rooms } from './rooms.ts';
 import {
+  type Mount,
   NAMESPACES,
   ROOT_NAMES,
   sandboxArguments,
@@ -37,7 +47,7 @@ export interface Confinement {
   prefix: string[];
   env: Record<string, string>;
   /** Files to open as file descriptors, from `FIRST_FD` on. */
-  files: { path: string; flags: 'r' | 'a' }[];
+  files: { path: string; flags: 'r' | 'a'; isWithoutLinks?: boolean }[];
 }
 
 export interface Sandboxes {
@@ -66,12 +76,17 @@ export const FIRST_FD = 4;
 const ARGUMENTS = 'sandbox.args';
 const FILTER = 'sandbox.filter';
 
+const MOUNT_FD = '--ro-bind-fd';
+/** Folder that every system has, to test whether a mount of an open folder works. */
+const SOURCE = '/etc';
 const PROOF_TIMEOUT_MS = 30_000;
 const OTHERWISE = 'Or run without one: sandbox: off.';
 
 interface Proven {
   bubblewrap: string;
   extra: readonly string[];
+  /** Whether it takes the source of a mount as an open file. */
+  mountsFds: boolean;
 }
 
 interface SandboxesOptions {
@@ -82,6 +97,7 @@ interface SandboxesOptions {
 
 export function createSandboxes({ path, rooms, platform = process.platform }: SandboxesOptions): Sandboxes {
   const proofs = new Map<string, Promise<Proven | SandboxProblem>>();
+  const entries = new Map<string, Promise<string | null>>();
 
   async function proven(): Promise<Proven | SandboxProblem> {
     if (platform !== 'linux')
@@ -104,6 +120,19 @@ export function createSandboxes({ path, rooms, platform = process.platform }: Sa
     return found;
   }
 
+  /** Finds nsenter and tests it, as bubblewrap is tested. */
+  async function provenEntry(bubblewrap: string): Promise<{ nsenter: string } | { fault: string }> {
+    const nsenter = findSystemProgram('nsenter', path);
+    if (nsenter === null) return { fault: 'nsenter (util-linux) was not found in PATH' };
+    const key = fileVersion(nsenter);
+    const test = entries.get(key) ?? entryFault(nsenter, bubblewrap);
+    entries.set(key, test);
+    const fault = await test;
+    if (fault === null) return { nsenter };
+    entries.delete(key);
+    return { fault: `${nsenter} was found, but ${fault}` };
+  }
+
   async function problem(network: TurnSandbox['network']): Promise<SandboxProblem | null> {
     const found = await proven();
     if ('reason' in found) return found;
@@ -113,7 +142,8 @@ export function createSandboxes({ path, rooms, platform = process.platform }: Sa
       suggestions: ['Use network: full.', OTHERWISE],
     });
     if (!rooms) return noRooms('this hub has no proxy process');
-    if (nsenterIn(path) === null) return noRooms('nsenter (util-linux) was not found in PATH');
+    const entry = await provenEntry(found.bubblewrap);
+    if ('fault' in entry) return noRooms(entry.fault);
     return rooms.ready(found.bubblewrap).then(
       () => null,
       (thrown: Error) => noRooms(thrown.message),
@@ -133,9 +163,21 @@ export function createSandboxes({ path, rooms, platform = process.platform }: Sa
       ({ from, isOptional }) => from !== null && !isOptional && !existsSync(from),
     );
     if (missing) throw new Error(`${missing.from} is to be mounted into its sandbox and does not exist`);
+    const linked = sandbox.mounts.filter(hasLinks);
+    const [needed] = linked.filter(({ isOptional }) => !isOptional);
+    if (needed) throw new Error(`a link in ${needed.from} leads elsewhere`);
     const filter = syscallFilter();
-    const place = { cwd, statusFd: FIRST_FD + 1, filterFd: filter && FIRST_FD + 2, extra: found.extra };
-    const args = sandboxArguments(sandbox, place);
+    // A shell that opens the files cannot open them without links.
+    const mountsFds = found.mountsFds && lasts === 'turn';
+    const sources: string[] = [];
+    const mounts = sandbox.mounts.filter(
+      mount => !linked.includes(mount) && (!mount.isWithoutLinks || existsSync(mount.from!)),
+    );
+    const place = {
+      ...{ cwd, statusFd: FIRST_FD + 1, filterFd: filter && FIRST_FD + 2, extra: found.extra },
+      sourceFd: mountsFds ? (from: string) => FIRST_FD + (filter ? 3 : 2) + sources.push(from) - 1 : null,
+    };
+    const args = sandboxArguments({ ...sandbox, mounts }, place);
     if (args.some(arg => arg.includes('\0')))
       throw new Error('a path of its sandbox contains a NUL character');
     const files = {
@@ -149,16 +191,22 @@ export function createSandboxes({ path, rooms, platform = process.platform }: Sa
         ? null
         : await rooms!.open({ runId, folder, hosts: sandbox.hosts, lasts }, found.bubblewrap);
     if (room && lasts === 'turn') recordRoom(folder, room.net);
-    const enter = room && [
-      ...[nsenterIn(path)!, `--user=${room.user}`, `--net=${room.net}`, '--preserve-credentials', '--'],
-    ];
+    const entry = room && (await provenEntry(found.bubblewrap));
+    if (entry && 'fault' in entry) throw new Error(entry.fault);
     return {
-      prefix: [...(enter ?? []), found.bubblewrap, '--args', String(FIRST_FD), '--'],
+      prefix: [
+        ...(entry ? entering(entry.nsenter, room!) : []),
+        found.bubblewrap,
+        '--args',
+        String(FIRST_FD),
+        '--',
+      ],
       env: sandboxEnvironment(command.env, sandbox, room?.proxyPort ?? null),
       files: [
         { path: files.args, flags: 'r' },
         { path: files.status, flags: 'a' },
         ...(filter ? [{ path: files.filter, flags: 'r' as const }] : []),
+        ...sources.map(path => ({ path, flags: 'r' as const, isWithoutLinks: true })),
       ],
     };
   }
@@ -166,10 +214,14 @@ export function createSandboxes({ path, rooms, platform = process.platform }: Sa
   return { problem, confine };
 }
 
-function nsenterIn(path: string): string | null {
-  const found = findExecutable('nsenter', { path, cwd: '/' });
-  return found.status === 'found' ? found.path : null;
-}
+/** Whether links lead a mount elsewhere that must not follow any. */
+const hasLinks = ({ from, isWithoutLinks }: Mount): boolean =>
+  from !== null && isWithoutLinks === true && existsSync(from) && realpathSync(from) !== from;
+
+/** Command that starts a program in other user and network namespaces, named by their files. */
+const entering = (nsenter: string, { user, net }: { user: string; net: string }): string[] => [
+  ...[nsenter, `--user=${user}`, `--net=${net}`, '--preserve-credentials', '--'],
+];
 
 async function prove(bubblewrap: string): Promise<Proven | SandboxProblem> {
   if (!knowsDescendants())
@@ -177,47 +229,101 @@ async function prove(bubblewrap: string): Promise<Proven | SandboxProblem> {
       reason: 'This kernel does not list child processes, so a sandbox cannot be verified',
       suggestions: [OTHERWISE],
     };
-  const { result, extra } = await withDisabledUserns(options => test(bubblewrap, options));
-  if (typeof result !== 'string') return { bubblewrap, extra };
-  const isOld = /unknown option/i.test(result);
-  return {
-    reason: `${bubblewrap} was found, but ${result}`,
-    suggestions: [
-      isOld ? `This version is too old. ${INSTALL_BUBBLEWRAP}` : ALLOW_USER_NAMESPACES,
-      OTHERWISE,
-    ],
-  };
+  for (const mountsFds of [true, false]) {
+    const { result, extra } = await withDisabledUserns(options => test(bubblewrap, options, mountsFds));
+    if (typeof result !== 'string') return { bubblewrap, extra, mountsFds };
+    if (mountsFds && result.includes(MOUNT_FD)) continue;
+    const isOld = /unknown option/i.test(result);
+    return {
+      reason: `${bubblewrap} was found, but ${result}`,
+      suggestions: [
+        isOld ? `This version is too old. ${INSTALL_BUBBLEWRAP}` : ALLOW_USER_NAMESPACES,
+        OTHERWISE,
+      ],
+    };
+  }
+  throw new Error('unreachable');
 }
 
 /**
  * Starts a shell in a sandbox with the same options as turns and inspects the shell's process from outside. Returns
  * true, or the reason why the shell is not isolated.
  */
-async function test(bubblewrap: string, extra: readonly string[]): Promise<true | string> {
+async function test(
+  bubblewrap: string,
+  extra: readonly string[],
+  mountsFds: boolean,
+): Promise<true | string> {
   const filter = syscallFilter();
-  const place = { cwd: '/tmp', statusFd: 3, filterFd: filter && 4, extra };
-  const args = sandboxArguments({ mounts: [], home: '/tmp', network: 'full', hosts: [] }, place);
-  const child = spawn(bubblewrap, [...args, '--', '/bin/sh', '-c', 'echo ready; read line'], {
+  const source = mountsFds ? openWithoutLinks(SOURCE) : null;
+  const place = {
+    cwd: '/tmp',
+    statusFd: 3,
+    filterFd: filter && 4,
+    extra,
+    sourceFd: source === null ? null : () => 5,
+  };
+  const mounts: Mount[] =
+    source === null ? [] : [{ path: '/tmp/source', from: SOURCE, access: 'read', isWithoutLinks: true }];
+  const args = sandboxArguments({ mounts, home: '/tmp', network: 'full', hosts: [] }, place);
+  try {
+    const fault = await whileRunning([bubblewrap, ...args, '--'], { filter, source }, async pid => {
+      const inside = descendantsOf(pid).at(-1) ?? pid;
+      return (
+        isolationFault(inside, { namespaces: NAMESPACES, root: ROOT_NAMES }) ??
+        mountFault(inside) ??
+        descriptorFault(inside) ??
+        filterFault(inside, filter)
+      );
+    });
+    return fault ?? true;
+  } finally {
+    if (source !== null) closeSync(source);
+  }
+}
+
+/** Returns the reason why a program that this nsenter starts is not in the network of a sandbox. */
+const entryFault = async (nsenter: string, bubblewrap: string): Promise<string | null> =>
+  whileRunning(
+    [bubblewrap, '--unshare-user', '--unshare-net', '--die-with-parent', '--dev-bind', '/', '/', '--'],
+    {},
+    async pid => {
+      const room = descendantsOf(pid).at(-1) ?? pid;
+      const namespaces = { user: `/proc/${room}/ns/user`, net: `/proc/${room}/ns/net` };
+      return whileRunning(entering(nsenter, namespaces), {}, async entered => {
+        const inside = descendantsOf(entered).at(-1) ?? entered;
+        const isIn = (name: 'user' | 'net') =>
+          readlinkSync(`/proc/${inside}/ns/${name}`) === readlinkSync(namespaces[name]);
+        return isIn('user') && isIn('net') ? null : 'its programs are not in the network that it is to enter';
+      });
+    },
+  );
+
+/** Starts a shell by this command and inspects it. Returns what `inspect` finds, or why the shell did not start. */
+async function whileRunning(
+  [program, ...args]: string[],
+  { filter = null, source = null }: { filter?: Buffer | null; source?: number | null },
+  inspect: (pid: number) => Promise<string | null>,
+): Promise<string | null> {
+  const child = spawn(program!, [...args, '/bin/sh', '-c', 'echo ready; read line'], {
     cwd: '/',
     env: { PATH: '/usr/bin:/bin' },
-    stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe', source ?? 'ignore'],
   });
   const filterPipe = child.stdio[4] as Writable;
   filterPipe.on('error', () => {});
   filterPipe.end(filter ?? undefined);
-  const { promise, resolve } = Promise.withResolvers<true | string>();
+  const { promise, resolve } = Promise.withResolvers<string | null>();
   let stderr = '';
-  child.stderr.on('data', chunk => {
+  child.stderr!.on('data', chunk => {
     stderr += chunk;
   });
   const failed = (why: string) => resolve(`no program could be started in it: ${why}`);
   child.once('error', error => failed(error.message));
   child.once('close', () => failed(stderr.trim().split('\n')[0] || 'it ended without a message'));
-  child.stdin.on('error', () => {});
-  child.stdout.once('data', () => {
-    const inside = descendantsOf(child.pid!).at(-1) ?? child.pid!;
-    const fault = isolationFault(inside, { namespaces: NAMESPACES, root: ROOT_NAMES });
-    resolve(fault ?? mountFault(inside) ?? filterFault(inside, filter) ?? true);
+  child.stdin!.on('error', () => {});
+  child.stdout!.once('data', () => {
+    inspect(child.pid!).then(resolve, (thrown: Error) => resolve(`it cannot be verified: ${thrown.message}`));
   });
   const timer = setTimeout(
     () => failed(`it was not ready after ${PROOF_TIMEOUT_MS / 1000} s`),
@@ -227,6 +333,13 @@ async function test(bubblewrap: string, extra: readonly string[]): Promise<true 
   clearTimeout(timer);
   child.kill('SIGKILL');
   return found;
+}
+
+/** Returns a reason if the source of a mount is still open: through it the shell could reach every file. */
+function descriptorFault(pid: number): string | null {
+  const folder = `/proc/${pid}/fd`;
+  const isOpen = readdirSync(folder).some(fd => readlinkSync(join(folder, fd)) === SOURCE);
+  return isOpen ? 'its programs are not isolated: they inherit the folders that are mounted' : null;
 }
 
 function filterFault(pid: number, filter: Buffer | null): string | null {

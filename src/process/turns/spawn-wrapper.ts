@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, copyFileSync, openSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { openWithoutLinks } from '../output/own-folder.ts';
 import { findExecutable } from '../programs/find-executable.ts';
 import type { TurnSandbox } from '../sandbox/sandbox-arguments.ts';
 import { type Confinement, FIRST_FD } from '../sandbox/sandboxes.ts';
@@ -27,11 +28,11 @@ export async function spawnWrapper(
   confine: (turn: TurnStart & { sandbox: TurnSandbox }) => Promise<Confinement>,
 ): Promise<ChildProcess & { pid: number }> {
   const files: number[] = [];
-  const open = (path: string, flags: string): number => {
-    const fd = openSync(path, flags, 0o600);
+  const keep = (fd: number): number => {
     files.push(fd);
     return fd;
   };
+  const open = (path: string, flags: string): number => keep(openSync(path, flags, 0o600));
 
   try {
     const [program, ...rest] = turn.command.argv;
@@ -56,7 +57,9 @@ export async function spawnWrapper(
         open(join(folder, 'stdout'), 'a'),
         open(join(folder, 'stderr'), 'a'),
         ...(confined ? new Array(FIRST_FD - 3).fill('ignore') : []),
-        ...(confined?.files.map(({ path, flags }) => open(path, flags)) ?? []),
+        ...(confined?.files.map(({ path, flags, isWithoutLinks }) =>
+          isWithoutLinks ? keep(openWithoutLinks(path)) : open(path, flags),
+        ) ?? []),
       ],
     });
     child.unref();

@@ -75,6 +75,7 @@ async function confine({
   const worktree = tree ? { path, repository: at('project') } : null;
   const row = {
     ...{ id, engine: 'scripted', chatId: 'chat', directory: tree ? path : at('project'), worktree },
+    workspace: at('project'),
     ...{ ...run, options },
   } as Run;
   const { sandbox: result, identity } = await confineTurn(
@@ -240,6 +241,30 @@ describe('links that an agent left in its folders', {
     expect(lstatSync(first.chatHome).isSymbolicLink()).toBe(false);
     expect(existsSync(join(victim, 'config.json'))).toBe(false);
     expect(existsSync(join(victim, 'login.json'))).toBe(false);
+  });
+
+  test('in the project do not lead a folder of PATH or its git elsewhere', async () => {
+    put('home/.ssh/id_ed25519');
+    put('project/bin/tool');
+    put('project/.git/config');
+    symlinkSync(at('project/bin'), at('link'));
+    const env = { PATH: `${at('project/bin')}:${at('link')}:/usr/bin` };
+    for (const tree of [true, false]) {
+      const { mounts } = await confine({ env, tree });
+      expect(mounts).toContainEqual(
+        expect.objectContaining({ path: at('link'), from: at('project/bin'), isWithoutLinks: true }),
+      );
+    }
+    rmSync(at('project/bin'), { recursive: true });
+    symlinkSync('../home/.ssh', at('project/bin'));
+    rmSync(at('project/.git'), { recursive: true });
+    symlinkSync('../home/.ssh', at('project/.git'));
+    for (const tree of [true, false]) {
+      const { mounts } = await confine({ env, tree });
+      expect(mounts.map(({ path }) => path)).not.toContain(at('project/bin'));
+      expect(mounts.map(({ path }) => path)).not.toContain(at('link'));
+      expect(mounts.map(({ path }) => path)).not.toContain(at('project/.git'));
+    }
   });
 
   test('are not followed when Squad writes into the folder of a chat', async () => {

@@ -1,4 +1,12 @@
-import { existsSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+} from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import type { SandboxNeeds } from '../../core/ports/engine.ts';
 import type { RunFiles } from '../../core/ports/run-files.ts';
@@ -50,8 +58,11 @@ export const createConfineTurn =
     const home = env.HOME?.startsWith('/') && resolve(env.HOME) !== '/' ? resolve(env.HOME) : NO_HOME;
     const access = !isSetUp && (options.permission === 'read' || needs.isReadOnly) ? 'read' : 'write';
     const hidden = [home, realOf(home), squadHome, worktree?.path ?? directory];
+    const writable = [worktree?.path ?? directory, worktree?.repository ?? run.workspace].map(realOf);
     const isHarmless = (path: string) =>
-      !SYSTEM.some(system => isInside(system, path)) && !hidden.some(folder => isInside(path, folder));
+      !SYSTEM.some(system => isInside(system, path)) &&
+      !hidden.some(folder => isInside(path, folder)) &&
+      !leadsOut(path, writable);
     const read = [
       ...[...toolchainFolders(env), ...certificates(env), ...options.sandbox.read].filter(
         path => !isInside(squadHome, path),
@@ -65,7 +76,7 @@ export const createConfineTurn =
     const login = needs.login.filter(({ isCopied, from }) => !isCopied && existsSync(from));
     const mounts: Mount[] = [
       { path: home, from: chatHome, access: 'write' },
-      ...[...new Set(read)].sort().map(readOnly),
+      ...[...new Set(read)].sort().map(path => readIn(path, writable)),
       ...login.map(({ from, path }) => ({ ...readOnly(from), path })),
       { path: chatFolder, from: chatFolder, access: 'write' },
       { path: turnFolder, from: turnFolder, access: 'read' },
@@ -101,10 +112,56 @@ const hostsOf = ({ options: { sandbox } }: Run, { hosts }: SandboxNeeds): string
  */
 function folderMounts(directory: string, access: Mount['access']): Mount[] {
   const git = join(directory, '.git');
+  const found = lstatSync(git, { throwIfNoEntry: false });
+  const isGit = found?.isDirectory() || found?.isFile();
   return [
-    { path: directory, from: directory, access },
-    ...(access === 'write' && existsSync(git) ? [readOnly(git)] : []),
+    { path: directory, from: directory, access, isWithoutLinks: true },
+    ...(access === 'write' && isGit ? [{ ...readOnly(git), isWithoutLinks: true }] : []),
   ];
+}
+
+/**
+ * A folder of the user may be in a folder that agents can write to, such as `node_modules/.bin` of a project in PATH.
+ * An agent could replace it by a link to any other folder of the user.
+ */
+function readIn(path: string, writable: readonly string[]): Mount {
+  const real = realOf(path);
+  return writable.some(folder => isInside(folder, real))
+    ? { ...readOnly(real), path, isWithoutLinks: true }
+    : readOnly(path);
+}
+
+/** Whether the path follows a link in one of these folders to a place outside of it. */
+function leadsOut(path: string, folders: readonly string[]): boolean {
+  const real = realOf(path);
+  const left = folders.filter(folder => !isInside(folder, real));
+  if (left.length === 0) return false;
+  const rest = path.split('/').filter(Boolean);
+  let at = '/';
+  for (let followed = 0; rest.length > 0 && followed <= MAX_LINKS; ) {
+    const next = join(at, rest.shift()!);
+    const target = linkTarget(next);
+    if (target === null) {
+      at = next;
+      continue;
+    }
+    if (left.some(folder => isInside(folder, next))) return true;
+    followed++;
+    rest.unshift(...resolve(at, target).split('/').filter(Boolean));
+    at = '/';
+  }
+  return false;
+}
+
+/** Maximum number of symbolic links in a path, as in the kernel. */
+const MAX_LINKS = 40;
+
+function linkTarget(path: string): string | null {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return null; // not a link, or does not exist
+  }
 }
 
 const CERTIFICATES = [

@@ -87,19 +87,74 @@ describe('bubblewrap', { tags: ['I1'] }, () => {
       expect(runs.map(({ options }) => options.sandbox.level)).toEqual(['off']);
     },
   );
+});
 
-  /** A PATH with all programs of this machine but bubblewrap, and this one in its place. */
-  function programsWithout(squad: GitSquad, program: string | null): string {
-    const folder = join(squad.root, 'programs');
-    mkdirSync(folder);
-    for (const name of readdirSync('/usr/bin'))
-      if (name !== 'bwrap') symlinkSync(join('/usr/bin', name), join(folder, name));
-    if (program !== null) {
-      writeFileSync(join(folder, 'bwrap'), `#!/bin/sh\n${program}\n`);
-      chmodSync(join(folder, 'bwrap'), 0o755);
-    }
-    return `${dirname(process.execPath)}:${folder}`;
+describe('nsenter', { tags: ['I2', 'leaving-the-sandbox'] }, () => {
+  const ONLY_STARTS = 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"';
+
+  test('is another program, which does not enter the network: a limited network is refused', async () => {
+    await using squad = new GitSquad(CODER);
+    squad.env.PATH = programsWithout(squad, ONLY_STARTS, 'nsenter');
+    const refused = await squad.run(['run', '--network', 'none', 'coder', 'Do it.']);
+    expect(refused.code).toBe(2);
+    expect(flat(refused)).toContain('SANDBOX_UNAVAILABLE');
+    expect(flat(refused)).toContain('its programs are not in the network that it is to enter');
+    const { run } = await ran(squad, ['coder']);
+    expect(run).toMatchObject({ status: 'completed', options: { sandbox: { level: 'workspace' } } });
+  });
+
+  test('is another program in a folder of the user: the one of the system is used', async () => {
+    await using squad = new GitSquad(CODER);
+    squad.env.PATH = `${programsWithout(squad, ONLY_STARTS, 'nsenter')}:/usr/bin`;
+    const steps = ['run grep : /proc/net/dev'];
+    const { run, result } = await ran(squad, ['--network', 'none', 'coder'], { steps });
+    expect(run.status).toBe('completed');
+    expect(result.result.match(/\w+(?=:)/g)).toEqual(['lo']);
+  });
+});
+
+/** A PATH with all programs of this machine but one, and this script in its place. */
+function programsWithout(squad: GitSquad, program: string | null, name = 'bwrap'): string {
+  const folder = join(squad.root, 'programs');
+  mkdirSync(folder);
+  for (const each of readdirSync('/usr/bin'))
+    if (each !== name) symlinkSync(join('/usr/bin', each), join(folder, each));
+  if (program !== null) {
+    writeFileSync(join(folder, name), `#!/bin/sh\n${program}\n`);
+    chmodSync(join(folder, name), 0o755);
   }
+  return `${dirname(process.execPath)}:${folder}`;
+}
+
+test('links that an agent leaves in its folder show the next one nothing of the user', {
+  tags: ['I1', 'leaving-the-sandbox'],
+}, async () => {
+  await using squad = new GitSquad(CODER);
+  const plain = join(squad.root, 'plain');
+  const secrets = join(squad.env.HOME!, 'secrets');
+  for (const folder of [join(plain, 'bin'), secrets]) mkdirSync(folder, { recursive: true });
+  writeFileSync(join(secrets, 'key'), 'a secret');
+  squad.env.PATH += `:${join(plain, 'bin')}`;
+  const up = '../'.repeat(plain.split('/').length - 1);
+  const inPlain = async (...steps: string[]): Promise<Shown> => {
+    const argv = [
+      'run',
+      '-d',
+      '--no-worktree',
+      '--sandbox',
+      'workspace',
+      'coder',
+      `Do it.${script(...steps)}`,
+    ];
+    const { runIds } = await squad.json<{ runIds: [string] }>(argv, { cwd: plain });
+    await squad.run(['wait', runIds[0]]);
+    return squad.json<Shown>(['show', runIds[0]]);
+  };
+  await inPlain(`run rmdir bin && ln -s ${secrets} bin && ln -s ${up}run .git`);
+  const { run, result } = await inPlain('try cat bin/key', 'run ls -A /run', `try cat ${secrets}/key`);
+  expect(run).toMatchObject({ status: 'completed', error: null });
+  expect(result.result).not.toContain('a secret');
+  expect(result.result).toContain('$ ls -A /run\n\n');
 });
 
 describe('the home of the user', { tags: ['I4'] }, () => {
