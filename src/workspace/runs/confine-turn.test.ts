@@ -206,6 +206,15 @@ describe('a turn in a sandbox', { tags: ['I1', 'I4'] }, () => {
     });
   });
 
+  test('is refused in a folder around the real HOME, whatever links lead to it', async () => {
+    symlinkSync(at('home'), at('link'));
+    for (const directory of [root, at('home')])
+      await expect(
+        confine({ tree: false, run: { directory }, env: { HOME: at('link') } }),
+      ).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+    await confine({ tree: false, env: { HOME: at('link') } });
+  });
+
   test('an unusable HOME is another folder inside', async () => {
     for (const HOME of ['/', 'relative', ''])
       expect((await confine({ env: { HOME } })).home).toBe('/home/agent');

@@ -15,6 +15,7 @@ import type { Worktrees } from '../../core/ports/worktrees.ts';
 import { folderBelow, realFolder, writeBelow } from '../../process/output/own-folder.ts';
 import { toolchainFolders } from '../../process/programs/program-folders.ts';
 import { runProgram } from '../../process/programs/run-program.ts';
+import { SquadError } from '../../schema/error.ts';
 import type { Run } from '../../schema/run.ts';
 import { isInside } from '../files/paths.ts';
 
@@ -56,9 +57,13 @@ export const createConfineTurn =
     const { engine, chatId, id, directory, worktree, options } = run;
     const chatHome = files.chatHome(engine, chatId ?? id);
     const home = env.HOME?.startsWith('/') && resolve(env.HOME) !== '/' ? resolve(env.HOME) : NO_HOME;
+    if (!worktree) refuseAround(directory, [home, squadHome]);
     const access = !isSetUp && (options.permission === 'read' || needs.isReadOnly) ? 'read' : 'write';
     const hidden = [home, realOf(home), squadHome, worktree?.path ?? directory];
-    const writable = [worktree?.path ?? directory, worktree?.repository ?? run.workspace].map(realOf);
+    // No sandboxed agent can write to a folder around the home.
+    const writable = [worktree?.path ?? directory, worktree?.repository ?? run.workspace]
+      .map(realOf)
+      .filter(folder => !isInside(folder, realOf(home)));
     const isHarmless = (path: string) =>
       !SYSTEM.some(system => isInside(system, path)) &&
       !hidden.some(folder => isInside(path, folder)) &&
@@ -99,6 +104,17 @@ export const createConfineTurn =
       identity: await gitIdentity(directory, env),
     };
   };
+
+/** The plan of the run has compared the paths as text. Links can hide that one folder is inside the other. */
+function refuseAround(directory: string, folders: readonly string[]): void {
+  const hidden = folders.find(folder => isInside(directory, realOf(folder)));
+  if (hidden === undefined) return;
+  throw new SquadError(
+    'SANDBOX_UNAVAILABLE',
+    `The run's folder ${directory} contains ${hidden}, which a sandbox must hide`,
+    { suggestions: ['Start the run in a folder of the project.'] },
+  );
+}
 
 const readOnly = (path: string): Mount => ({ path, from: path, access: 'read', isOptional: true });
 
