@@ -123,6 +123,8 @@ describe('nearest', () => {
 
   it('takes a short word for no other short word', () => {
     expect(nearest('rn', ['run', 'ls', 'prune'])).toEqual(['run']);
+    expect(nearest('foo', ['log', 'run', 'stop'])).toEqual([]);
+    expect(nearest('lst', ['list', 'ls', 'run', 'task'])).toEqual(['list', 'ls']);
   });
 
   it.each(['zzz', '', 'completely-different-thing'])('suggests nothing for %j', wanted => {

@@ -201,8 +201,8 @@ export function nearest(wanted: string, names: Iterable<string>): string[] {
     .map(({ name }) => name);
 }
 
-/** Short words allow fewer edits, because two edits turn a word of two letters into any other. */
-const maxDistance = ({ length }: string): number => (length < 3 ? 1 : Math.max(2, Math.floor(length / 3)));
+/** Short words allow fewer edits, because two edits turn a word of three letters into most others. */
+const maxDistance = ({ length }: string): number => (length < 4 ? 1 : Math.max(2, Math.floor(length / 3)));
 
 function distanceTo(word: string, name: string): number {
   const edits = editDistance(word, name);

@@ -118,6 +118,7 @@ function usageError({ message, code }: CommanderError, program: Command, args: s
 
 const ABOUT_ARGUMENTS: Record<string, string> = {
   ...Object.fromEntries(['run', 'id', 'ids'].map(name => [name, '`squad ls` lists runs and their ids.'])),
+  machine: '`squad machines ls` lists machines.',
   client: `Clients: ${CLIENT_NAMES.join(', ')}`,
   shell: `Shells: ${SHELLS.join(', ')}`,
 };

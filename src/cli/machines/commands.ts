@@ -35,17 +35,17 @@ export function addMachineCommands(program: Command, { command, does }: CommandM
   command(machines, 'ls', 'List the machines, their state and their runs').action(
     does(context => listMachinesCommand(context)),
   );
-  command(machines, 'doctor [names...]', 'Connect to machines and check what they need').action(
+  command(machines, 'doctor [machines...]', 'Connect to machines and check what they need').action(
     does((context, names: string[]) => doctorMachineCommand(names, context)),
   );
-  command(machines, 'drain <name>', 'Place no new runs on a machine')
+  command(machines, 'drain <machine>', 'Place no new runs on a machine')
     .option('--off', 'Allow new runs on the machine again')
     .action(
       does((context, name: string, options: { off?: boolean }) =>
         drainMachineCommand(name, options, context),
       ),
     );
-  command(machines, 'rm <name>', 'Remove a machine')
+  command(machines, 'rm <machine>', 'Remove a machine')
     .option('--lost', 'Remove the machine even if runs are on it; these runs end as lost')
     .action(
       does((context, name: string, options: { lost?: boolean }) =>

@@ -25,7 +25,7 @@ import { watchCommand } from './watch.ts';
 /** Commands that start agents, and commands for runs that were started. */
 export function addRunCommands(program: Command, { command, does }: CommandMaker): void {
   const timeout = (text: string) => milliseconds('--timeout', text);
-  withReportOptions(command(program, 'run <words...>', 'Start agents and watch them until they end'))
+  withReportOptions(command(program, 'run <task...>', 'Start agents and watch them until they end'))
     .usage('[options] "TASK" | ROLE "TASK" [ROLE "TASK" …]')
     .option('--cwd <dir>', 'Folder to work in, relative to the workspace')
     .option(

@@ -16,6 +16,8 @@ program.command('wait').argument('<ids...>');
 program.command('answer').argument('<item>').argument('[answer...]');
 program.command('completion').addArgument(new Argument('<shell>').choices(['bash', 'zsh']));
 program.command('secret', { hidden: true });
+program.command('drain').argument('<machine>');
+program.command('go').option('--on <machine>');
 const hub = program.command('hub');
 hub.command('start');
 hub.command('stop').option('--force');
@@ -24,7 +26,7 @@ const words = (...given: string[]) => completionRequest(program, given).words.ma
 const ids = (...given: string[]) => completionRequest(program, given).ids;
 
 test('completes commands and subcommands', () => {
-  expect(words('')).toEqual(['review', 'wait', 'answer', 'completion', 'hub', 'help']);
+  expect(words('')).toEqual(['review', 'wait', 'answer', 'completion', 'drain', 'go', 'hub', 'help']);
   expect(words('hub', '')).toEqual(['start', 'stop', 'help']);
   expect(words('help', '')).toContain('review');
   expect(completionRequest(program, []).words[0]).toEqual({ word: 'review', what: 'rounds' });
@@ -41,12 +43,14 @@ test('completes choices of options and arguments, also in the form that bash pas
   expect(words('completion', '')).toEqual(['bash', 'zsh']);
 });
 
-test('completes ids for arguments that take runs, questions or ids, and for no others', () => {
+test('completes ids for arguments that take runs, questions, machines or ids, and for no others', () => {
   expect(ids('review', '')).toBe('run');
   expect(ids('review', '--all', '')).toBe('run');
   expect(ids('review', '--run', '')).toBe('run');
   expect(ids('wait', 'run_1', 'run_2', '')).toBe('any');
   expect(ids('answer', '')).toBe('item');
+  expect(ids('drain', '')).toBe('machine');
+  expect(ids('go', '--on', '')).toBe('machine');
   for (const given of [
     ['review', 'run_1', ''],
     ['review', '--chat', ''],

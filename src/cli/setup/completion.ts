@@ -39,13 +39,14 @@ async function projectCandidates(kind: 'role' | 'engine'): Promise<Candidate[]> 
   return roles.map(({ id, description }) => ({ word: id, what: visibleLine(description) }));
 }
 
-/** Ids of the newest runs or of open questions, from a running hub; starts none. */
+/** Ids of the newest runs or of open questions, or names of machines, from a running hub; starts none. */
 async function knownIds(ids: NonNullable<CompletionRequest['ids']>): Promise<Candidate[]> {
   const client = await HubClient.findOnly(HUB_TIMEOUT_MS);
   if (!client) return [];
   const timeout = setTimeout(() => client.close(), HUB_TIMEOUT_MS);
   try {
     if (ids === 'item') return await openItems(client);
+    if (ids === 'machine') return await knownMachines(client);
     const { runs } = await client.call('list_runs', { limit: MAX_IDS });
     const squads = ids === 'any' ? [...new Set(runs.map(({ squadId }) => squadId))] : [];
     return [
@@ -61,6 +62,14 @@ async function knownIds(ids: NonNullable<CompletionRequest['ids']>): Promise<Can
 async function openItems(client: HubClient): Promise<Candidate[]> {
   const { items } = await client.call('list_inbox', { state: 'open', limit: MAX_IDS });
   return items.map(({ id, run, question }) => ({ word: id, what: visibleLine(`${run.name}: ${question}`) }));
+}
+
+async function knownMachines(client: HubClient): Promise<Candidate[]> {
+  const { machines } = await client.call('list_machines', {});
+  return machines.map(({ machine, state }) => ({
+    word: machine.name,
+    what: visibleLine(`${state}, ${machine.address}`),
+  }));
 }
 
 const describeRun = (run: ShownRun): string =>
@@ -119,8 +128,8 @@ interface Candidate {
 /** Candidates at the cursor: words of the command line, and ids that only the hub knows. */
 interface CompletionRequest {
   words: Candidate[];
-  /** Kind of ids: of runs (`run`), of runs and squads (`any`), or of open questions (`item`). */
-  ids: 'run' | 'any' | 'item' | null;
+  /** Kind of ids: of runs (`run`), of runs and squads (`any`), of open questions (`item`), or names of machines (`machine`). */
+  ids: 'run' | 'any' | 'item' | 'machine' | null;
   /** Kind of names that the project defines. */
   names?: 'role' | 'engine';
 }
@@ -171,14 +180,18 @@ function valuesOf(argument: Argument | Option | undefined, command: Command): Co
   const name = argument.name();
   if (name === 'run' || name === 'runs') return { words: [], ids: 'run' };
   if (name === 'item') return { words: [], ids: 'item' };
+  if (MACHINES.includes(name)) return { words: [], ids: 'machine' };
   if (name === 'engine') return { words: [], ids: null, names: 'engine' };
-  if (isRole(argument) || (name === 'words' && command.name() === 'run'))
+  if (isRole(argument) || (name === 'task' && command.name() === 'run'))
     return { words: [], ids: null, names: 'role' };
   if (name === 'client') return { words: candidatesOf(CLIENT_NAMES), ids: null };
   if (name === 'key') return { words: candidatesOf(CONFIG_KEYS), ids: null };
   if (name === 'target') return { words: candidatesOf(VIEWS), ids: 'any' };
   return { words: [], ids: name === 'id' || name === 'ids' ? 'any' : null };
 }
+
+/** Matches `<machine>`, `[machines...]` and `--on <machine>`. */
+const MACHINES = ['machine', 'machines', 'on'];
 
 const ROLES = ['role', 'only'];
 /** Matches `[role]`, `--role <id>` and `--only <role>`. */

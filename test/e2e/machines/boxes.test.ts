@@ -78,6 +78,11 @@ test('a run on a box: output, exit and environment', { tags: ['H1', 'H2'] }, asy
   expect((await squad.json<{ machines: unknown[] }>(['machines', 'ls'])).machines).toMatchObject([
     { machine: { name: 'box', facts: { git: expect.any(String) } }, state: 'up', problem: null },
   ]);
+  for (const words of [
+    ['run', '--on', ''],
+    ['machines', 'drain', 'b'],
+  ])
+    expect((await squad.run(['complete', '--', ...words])).stdout).toBe('box\tup, box\n');
 });
 
 test('work comes back as commits and files on the branch of the run', { tags: ['H3', 'F8'] }, async () => {
