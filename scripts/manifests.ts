@@ -85,6 +85,12 @@ const registryEntry = () => ({
           name: 'SQUAD_TOOLSETS',
           description: 'Toolsets to offer, separated by commas: core, team, templates (default: core)',
         },
+        {
+          name: 'SQUAD_DATABASE_URL',
+          description:
+            'URL of the PostgreSQL database that the hub uses (default: an SQLite file in its home)',
+          isSecret: true,
+        },
       ],
     },
   ],

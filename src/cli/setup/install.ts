@@ -11,7 +11,7 @@ import { type CliContext, hiddenWarningLines, print, printNotes, printResult } f
 import { lastingPath, NPX, withOwnCommand } from '../own-command.ts';
 import { squadProgram } from '../package-files.ts';
 import type { Style } from '../terminal/style.ts';
-import { CLIENT_NAMES, type ClientName, clientNamed } from './install/clients.ts';
+import { CLIENT_NAMES, type ClientName, clientNamed, movedDatabase } from './install/clients.ts';
 import { apply, plan, undo, undoEnvironment } from './install/plan.ts';
 import { runningClient } from './install/running-client.ts';
 
@@ -102,6 +102,11 @@ export async function installCommand(
     ...(running.length > 0 && savesFromMemory
       ? [
           `Close ${title} before you change a setting in it: it would remove the entry, which it has not read.`,
+        ]
+      : []),
+    ...(process.env.SQUAD_DATABASE_URL && !('SQUAD_DATABASE_URL' in movedDatabase(process.env))
+      ? [
+          `SQUAD_DATABASE_URL has a password, so it is not in the entry. Put the password into ~/.pgpass and install again, or set the variable for ${title}.`,
         ]
       : []),
     `Variables saved in ${join(home, 'env')}, for clients that pass no environment to agents: ${saved.join(', ') || 'none'}`,

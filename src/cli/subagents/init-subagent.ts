@@ -6,7 +6,7 @@ import { workspaceRoot } from '../arguments.ts';
 import { type CliContext, printResult } from '../context.ts';
 import { withOwnCommand } from '../own-command.ts';
 import { squadProgram, writeStarterFile, writeSubagentSchema } from '../package-files.ts';
-import { movedHome } from '../setup/install/clients.ts';
+import { movedDatabase, movedHome } from '../setup/install/clients.ts';
 
 /** Starter files of a subagent, which work without changes. */
 export function subagentStarters(
@@ -141,7 +141,7 @@ export async function initSubagent(
 
   const file = join(root, `${name}.subagent.yaml`);
   const { command, args } = squadProgram();
-  const env = movedHome(process.env);
+  const env = { ...movedHome(process.env), ...movedDatabase(process.env) };
   const entry = {
     command,
     args: [...args, 'mcp', 'serve', '--config', file],

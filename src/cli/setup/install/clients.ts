@@ -257,10 +257,17 @@ const SETTINGS = [
 export const movedHome = (env: InstallContext['env']): Record<string, string> =>
   env.SQUAD_HOME || xdgFolder(env.XDG_STATE_HOME) ? { SQUAD_HOME: homeFolder(env) } : {};
 
-/** Variables that most clients do not pass on: a changed SQUAD_HOME, and the settings of this shell. */
+/** The database of the hub, if it is not the file in its home. A password is not copied into the file of a client. */
+export function movedDatabase({ SQUAD_DATABASE_URL: url }: InstallContext['env']): Record<string, string> {
+  if (!url || !URL.canParse(url)) return {};
+  const { password, searchParams } = new URL(url);
+  return password === '' && !searchParams.has('password') ? { SQUAD_DATABASE_URL: url } : {};
+}
+
+/** Variables that most clients do not pass on: a changed home and database, and the settings of this shell. */
 function environment({ env }: InstallContext, variables: Record<string, string> = {}, key = 'env'): Entry {
   const settings = Object.fromEntries(SETTINGS.flatMap(name => (env[name] ? [[name, env[name]]] : [])));
-  const all: Record<string, string> = { ...movedHome(env), ...settings, ...variables };
+  const all = { ...movedHome(env), ...movedDatabase(env), ...settings, ...variables };
   return Object.keys(all).length > 0 ? { [key]: all } : {};
 }
 

@@ -129,6 +129,15 @@ describe('editors', () => {
   });
 });
 
+test('the entry names the database of the hub, but no password', () => {
+  const entry = (SQUAD_DATABASE_URL: string) =>
+    JSON.parse(plan('cursor', newUser({ env: { SQUAD_DATABASE_URL } }).context).after).mcpServers.squad;
+  const url = 'postgres://squad@db:5432/squad?sslmode=verify-full';
+  expect(entry(url).env).toEqual({ SQUAD_DATABASE_URL: url });
+  for (const secret of ['postgres://squad:pw@db/squad', 'postgres:///squad?password=pw', 'pw'])
+    expect(entry(secret)).not.toHaveProperty('env');
+});
+
 test('moved configuration folders are respected', () => {
   const env = {
     CLAUDE_CONFIG_DIR: '/c',
