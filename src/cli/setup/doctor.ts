@@ -62,6 +62,7 @@ export async function doctorCommand(context: CliContext): Promise<number> {
     ...(hubIsThere ? [await check('database', database)] : []),
     ...ofWorkspace.checks,
     ...(Array.isArray(found) ? [] : [found]),
+    ...(hubIsThere && !ofWorkspace.inspected ? noEngine(clis) : []),
     await program('git', ['--version'], 'failed', 'Install git: work trees, diffs and reviews need it.'),
     await program('tmux', ['-V'], 'warning', 'Optional: install tmux to watch runs in a tmux window.'),
     ...olderOrNewer(),
@@ -165,6 +166,17 @@ async function workspace(context: CliContext): Promise<{ checks: Check[]; inspec
     const isNamed = Boolean(context.workspace ?? process.env.SQUAD_WORKSPACE);
     return { checks: [isNamed ? refused : { ...refused, state: 'warning' }], inspected: null };
   }
+}
+
+/** Without a workspace, whose settings choose the engine, only a machine without any agent CLI is worth a warning. */
+function noEngine(clis: Awaited<ReturnType<typeof engineReports>>): Check[] {
+  const isSet = process.env.ENGINE_COMMAND || process.env.RUN_TEMPLATE;
+  if (isSet || clis.length === 0 || clis.some(({ program }) => program !== null)) return [];
+  return [
+    warning('engine', 'no agent CLI was found', [
+      'Install one of those below, or choose a model by API key: `squad config set engine native`.',
+    ]),
+  ];
 }
 
 /** Checks the MCP configuration of the workspace. Empty if there is none. */

@@ -105,6 +105,9 @@ test('the doctor is content in the home folder, where nothing can run, unless it
   const here = await squad.run(['doctor'], { cwd });
   expect(here).toMatchObject({ code: 0 });
   expect(here.stdout).toMatch(/^warning {2}workspace .* is your home folder/m);
+  expect(here.stdout).not.toMatch(/^warning {2}engine/m);
+  const bare = await squad.run(['doctor'], { cwd, env: { ENGINE_COMMAND: '' } });
+  expect(bare).toMatchObject({ code: 0, stdout: expect.stringMatching(/^warning {2}engine +no agent CLI/m) });
   const named = await squad.run(['doctor', '--workspace', cwd]);
   expect(named).toMatchObject({ code: 1, stdout: expect.stringMatching(/^failed {3}workspace/m) });
 });
