@@ -27,6 +27,7 @@ const SIDEBAR: [string, [string, string][]][] = [
       ['Attach and take over', '/docs/guides/runs/attach'],
       ['Talk to a running agent', '/docs/guides/runs/talking-to-agents'],
       ['Agents that start agents', '/docs/guides/runs/leads'],
+      ['Other machines', '/docs/guides/machines'],
       ['Inbox', '/docs/guides/inbox'],
       ['Permission requests', '/docs/guides/permission-requests'],
       ['Cost and budgets', '/docs/guides/cost'],
@@ -50,7 +51,6 @@ const SIDEBAR: [string, [string, string][]][] = [
       ['Work trees', '/docs/guides/worktrees'],
       ['Sandboxes', '/docs/guides/sandbox'],
       ['Proof of a sandbox', '/docs/guides/sandbox-proof'],
-      ['Other machines', '/docs/guides/machines'],
       ['Removing work trees', '/docs/guides/worktree-removal'],
       ['Review loops', '/docs/guides/review/review-loops'],
       ['Pull requests', '/docs/guides/review/pull-requests'],
@@ -122,7 +122,7 @@ export default defineConfig({
     'Run a team of coding agents of several vendors from any MCP client, the terminal or a browser.',
   // The documents at the root of the repository are pages too, and every relative link is the same here and on a Git host.
   srcDir: '..',
-  srcExclude: ['{.ci,bench,roles,src,templates,test,web}/**', 'examples/**/*.prompt.md'],
+  srcExclude: ['{.ci,bench,plugin,roles,src,templates,test,web}/**', 'examples/**/*.prompt.md'],
   rewrites: { 'README.md': 'index.md' },
   markdown: {
     // Documents are text: Vue must not look for expressions in them.

@@ -94,6 +94,8 @@ test('every page can be read by everybody', async () => {
     name => name.endsWith('.html') && name !== '404.html',
   );
   expect(names.length).toBeGreaterThan(100);
+  // Files for programs are no pages.
+  expect(names.filter(name => /^(plugin|roles|templates)\//.test(name))).toEqual([]);
   const page = await browser.newPage();
   // The text is there without them.
   await page.route('**/*.js', route => route.abort());
