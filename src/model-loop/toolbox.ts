@@ -1,6 +1,7 @@
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { backOffMs } from '../base/back-off.ts';
 import type { Sandbox } from '../code-mode/sandbox.ts';
 import { type AgentRequest, agentCall, lastMessage } from '../schema/agent-protocol.ts';
 import { AgentError } from './agent-error.ts';
@@ -97,12 +98,13 @@ const Message = z.object({
   error: z.object({ message: z.string() }).optional(),
 });
 
-/** How long to wait for an unreachable hub. */
+/** How long a request waits for an unreachable hub. */
 const HUB_TIMEOUT_MS = 60_000;
+const HUB_BACK_OFF_MS = { first: 100, max: 2_000 };
 
 /**
- * Sends a request. If no hub received it, it is sent to the next hub. A question is sent again in any case, because
- * the hub recognises it.
+ * Sends a request. If no hub received it, it is sent to the next hub. A question is sent again for as long as the turn
+ * may last, because the next hub recognises it.
  */
 async function ask(
   { url, token, onLost }: Endpoint,
@@ -110,7 +112,8 @@ async function ask(
   params: Record<string, unknown>,
   signal: AbortSignal,
 ): Promise<{ result?: unknown; error?: string }> {
-  for (const until = performance.now() + HUB_TIMEOUT_MS; ; await sleep(100))
+  const until = performance.now() + HUB_TIMEOUT_MS;
+  for (let failures = 0; ; await sleep(backOffMs(failures++, HUB_BACK_OFF_MS)))
     try {
       const answer = await sendRequest(new URL(url), {
         method: 'POST',
@@ -126,9 +129,9 @@ async function ask(
       const error = `Cannot reach Squad: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
       await onLost?.(error);
       signal.throwIfAborted();
-      const isRepeatable =
-        params.name === 'ask_user' || (thrown as NodeJS.ErrnoException).code === 'ECONNREFUSED';
-      if (!onLost || !isRepeatable || performance.now() > until) return { error };
+      const isUnheard = (thrown as NodeJS.ErrnoException).code === 'ECONNREFUSED';
+      const isRepeatable = params.name === 'ask_user' || (isUnheard && performance.now() <= until);
+      if (!onLost || !isRepeatable) return { error };
     }
 }
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { type Answer, callSquad, HUB_TIMEOUT_MS, type SquadAccess } from './call-squad.ts';
+import { backOffMs } from '../../base/back-off.ts';
+import { type Answer, callSquad, HUB_BACK_OFF_MS, requireAddress, type SquadAccess } from './call-squad.ts';
 
 const Told = z.object({ status: z.string(), id: z.string(), answer: z.string().nullable() });
 
@@ -13,20 +14,23 @@ export function questionIn(words: string): { question: string; choices?: string[
   return { question, ...(choices.length > 0 && { choices }) };
 }
 
-/** Asks the user and waits for the answer. If the hub restarts meanwhile, it asks again. */
+/**
+ * Asks the user and waits for the answer. A hub that is gone is waited for as long as the turn may last, because the next
+ * one knows the question.
+ */
 export async function ask(squad: SquadAccess, words: string): Promise<Answer> {
+  requireAddress(squad);
   let args: Record<string, unknown> = questionIn(words);
-  for (let until = performance.now() + HUB_TIMEOUT_MS; ; ) {
-    const reply = await callSquad(squad, 'ask_user', args).catch(async (thrown: unknown) => {
-      if (performance.now() > until) throw thrown;
-      await sleep(100);
-      return null;
-    });
-    if (reply === null) continue;
+  for (let failures = 0; ; ) {
+    const reply = await callSquad(squad, 'ask_user', args).catch(() => null);
+    if (reply === null) {
+      await sleep(backOffMs(failures++, HUB_BACK_OFF_MS));
+      continue;
+    }
+    failures = 0;
     if (!reply.ok) return reply;
     const { status, id, answer } = Told.parse(JSON.parse(reply.text));
     if (status !== 'waiting') return { ok: true, text: answer ?? `(${status})` };
     args = { id };
-    until = performance.now() + HUB_TIMEOUT_MS;
   }
 }

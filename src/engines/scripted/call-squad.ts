@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { backOffMs } from '../../base/back-off.ts';
 import { agentCall, lastMessage } from '../../schema/agent-protocol.ts';
 
 const Reply = z.object({
@@ -21,8 +22,9 @@ export interface SquadAccess {
   replaceKilledHub(): Promise<void>;
 }
 
-/** How long to wait for an unreachable hub. */
-export const HUB_TIMEOUT_MS = 60_000;
+/** How long a call waits for an unreachable hub. A question waits longer. */
+const HUB_TIMEOUT_MS = 60_000;
+export const HUB_BACK_OFF_MS = { first: 100, max: 2_000 };
 
 /**
  * Calls a tool of Squad as this run. A call that no hub received waits for the next hub. Throws if none comes, or if the
@@ -33,9 +35,11 @@ export async function callSquad(
   name: string,
   args: Record<string, unknown>,
 ): Promise<Answer> {
-  for (const until = performance.now() + HUB_TIMEOUT_MS; ; await sleep(100))
+  const { url, token } = requireAddress(squad);
+  const until = performance.now() + HUB_TIMEOUT_MS;
+  for (let failures = 0; ; await sleep(backOffMs(failures++, HUB_BACK_OFF_MS)))
     try {
-      return await callOnce(squad.env, name, args);
+      return await callOnce({ url, token }, name, args);
     } catch (thrown) {
       await squad.replaceKilledHub();
       if (!wasRefused(thrown) || performance.now() > until) throw thrown;
@@ -45,12 +49,24 @@ export async function callSquad(
 const wasRefused = (thrown: unknown): boolean =>
   thrown instanceof Error && (thrown.cause as NodeJS.ErrnoException | undefined)?.code === 'ECONNREFUSED';
 
+/** Throws if the agent was given no address: then no hub will ever answer. */
+export function requireAddress({
+  env: { SQUAD_MCP_URL: url, SQUAD_MCP_TOKEN: token },
+}: SquadAccess): Address {
+  if (url && token) return { url, token };
+  throw new Error('Squad cannot be called: this agent was given no address');
+}
+
+interface Address {
+  url: string;
+  token: string;
+}
+
 async function callOnce(
-  { SQUAD_MCP_URL: url, SQUAD_MCP_TOKEN: token }: NodeJS.ProcessEnv,
+  { url, token }: Address,
   name: string,
   args: Record<string, unknown>,
 ): Promise<Answer> {
-  if (!url || !token) throw new Error('Squad cannot be called: this agent was given no address');
   const response = await fetch(url, {
     method: 'POST',
     ...agentCall('scripted-agent', token, 'tools/call', { name, arguments: args }),
