@@ -30,6 +30,7 @@ import { webHeap } from './figures/web-heap.ts';
 import { webLive } from './figures/web-live.ts';
 import { webOpen } from './figures/web-open.ts';
 import { webSize } from './figures/web-size.ts';
+import { webViews } from './figures/web-views.ts';
 import { worktree } from './figures/worktree.ts';
 import { interruption, listenForInterruption } from './interruption.ts';
 import { loadNow, printTable, type Report, writeJson } from './report.ts';
@@ -68,6 +69,7 @@ const FIGURES = [
   webOpen,
   webLive,
   webHeap,
+  webViews,
 ];
 
 const wanted = process.argv.slice(2);

@@ -11,5 +11,5 @@ export function seeRows(): void {
       const words = row?.querySelector('.run-words')?.textContent;
       if (row && words) seen.push([row.dataset.run!, words, at]);
     }
-  }).observe(document.querySelector('.board')!, { subtree: true, childList: true, characterData: true });
+  }).observe(document.querySelector('.boards')!, { subtree: true, childList: true, characterData: true });
 }

@@ -261,8 +261,14 @@ test('5 MB of them open, answer, and are not drawn all at once', async () => {
   await file.locator('.diff-row', { hasText: '000001 generated' }).waitFor();
   expect(await page.locator('.diff-row').count()).toBeLessThanOrEqual(2_000);
   const before = await page.locator('.diff-row').count();
-  await page.getByRole('button', { name: /^Show more lines/ }).click();
-  await expect.poll(() => page.locator('.diff-row').count()).toBeGreaterThan(before);
+  const more = page.getByRole('button', { name: /^Show more lines/ });
+  // What loads late may move the button away between the press and the release of the pointer.
+  await expect
+    .poll(async () => {
+      await more.click();
+      return page.locator('.diff-row').count();
+    })
+    .toBeGreaterThan(before);
   await page.getByRole('link', { name: 'Activity', exact: true }).click();
   await page.locator('.answer, .steps-fold').first().waitFor();
 });

@@ -36,4 +36,13 @@ test('a long list is loaded to its last run by scrolling alone', async () => {
     .toBe(0);
   await page.locator(`[data-run=${ids[RUNS - 1]}]`).waitFor();
   expect(await page.locator('[data-run]').count()).toBe(RUNS);
+  // The browser checks lists for whether they are visible, which is fast only if they are few.
+  expect(await page.locator('.board').count()).toBe(RUNS / 50);
+  const numbers = await page.locator('.board').evaluateAll(all => all.map(one => one.getAttribute('start')));
+  expect(numbers.slice(0, 3)).toEqual(['1', '51', '101']);
+  // Keys move from one list to the next.
+  await page.keyboard.press('Home');
+  for (let at = 0; at <= 50; at++) await page.keyboard.press('j');
+  const focused = () => page.evaluate(() => document.activeElement?.closest('li')?.dataset.run);
+  expect(await focused()).toBe(ids[50]);
 });

@@ -42,10 +42,13 @@ export function useHeldOrder<L extends HTMLElement>(wanted: string, filter: stri
   };
   useEffect(() => () => clearTimeout(timer.current), []);
   useEffect(settle, [wanted, filter]);
-  // Restores the focus, because moving an element in the DOM removes it.
+  // Restores the focus, because moving an element in the DOM removes it. A row that moved to another list is a new element.
   useLayoutEffect(() => {
-    if (focused.current instanceof HTMLElement && focused.current.isConnected)
-      focused.current.focus({ preventScroll: true });
+    const run = focused.current?.closest<HTMLElement>('[data-run]')?.dataset.run ?? '';
+    const next = focused.current?.isConnected
+      ? focused.current
+      : list.current?.querySelector(`[data-run="${CSS.escape(run)}"] .run-title`);
+    if (next instanceof HTMLElement) next.focus({ preventScroll: true });
     focused.current = null;
   }, [shown]);
 

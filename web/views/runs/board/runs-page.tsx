@@ -177,6 +177,14 @@ const StartButton = () => (
   </Button>
 );
 
+/** Rows in one list. The browser checks each list, not each row, for whether it is visible: thousands of checks take too long. */
+const CHUNK = 50;
+
+const chunksOf = (ids: readonly string[]): string[][] =>
+  Array.from({ length: Math.max(1, Math.ceil(ids.length / CHUNK)) }, (_, at) =>
+    ids.slice(at * CHUNK, (at + 1) * CHUNK),
+  );
+
 /** List of runs, in this order: needs you, failed, running, queued, done. */
 function RunList() {
   const { route } = useLocation();
@@ -189,7 +197,7 @@ function RunList() {
   const board = useBoard(filter);
   const places = useWorkspaces();
   const isPlaced = workspace.value === null && places.length > 1;
-  const held = useHeldOrder<HTMLOListElement>(board.order, JSON.stringify(filter));
+  const held = useHeldOrder<HTMLDivElement>(board.order, JSON.stringify(filter));
   useReturn(held.list, held.ids.length > 0);
   const moves = movesBetween(held.ids, held.wantedIds);
   useKeys([
@@ -218,20 +226,45 @@ function RunList() {
       {board.isAnswered && held.ids.length === 0 && <NoRuns filter={filter} />}
       {filter.needs.includes('failed') && <OlderFailures ids={held.ids} />}
       {held.ids.length > 0 && <Columns />}
-      <ol
-        class="board"
-        ref={held.list}
-        aria-label="Runs, sorted by what needs you"
-        aria-busy={board.isLoading}
-        {...held.hold}
-      >
-        {held.ids.map(id => (
-          <RunRow key={id} id={id} isPlaced={isPlaced} />
+      <div class="boards" ref={held.list} {...held.hold}>
+        {chunksOf(held.ids).map((ids, at) => (
+          <RunChunk
+            key={at}
+            first={at * CHUNK + 1}
+            ids={ids.join(' ')}
+            {...{ isPlaced, isLoading: board.isLoading }}
+          />
         ))}
-      </ol>
+      </div>
       {board.hasMore && <More onMore={board.more} />}
       <FooterKeys ids={held.ids} />
     </div>
+  );
+}
+
+interface RunChunkProps {
+  /** Number of the first row. */
+  first: number;
+  /** Ids as one text, so that an unchanged list is not rendered. */
+  ids: string;
+  isPlaced: boolean;
+  isLoading: boolean;
+}
+
+function RunChunk({ first, ids, isPlaced, isLoading }: RunChunkProps) {
+  const rows = ids.split(' ').filter(Boolean);
+  return (
+    <ol
+      class="board"
+      start={first}
+      style={`--rows: ${rows.length}`}
+      aria-label={`Runs, sorted by what needs you${first === 1 ? '' : `, from number ${first}`}`}
+      aria-busy={isLoading}
+    >
+      {rows.map(id => (
+        <RunRow key={id} id={id} isPlaced={isPlaced} />
+      ))}
+    </ol>
   );
 }
 

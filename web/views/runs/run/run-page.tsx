@@ -43,6 +43,8 @@ export function RunPage() {
     { run: given },
     { refreshOn: changes => concerns(changes, given, lineage.current) },
   );
+  // The diff is loaded beside the run, because Changes has nothing to show without it.
+  useQuery('diff_run', params.tab === 'changes' ? { run: given } : null);
   lineage.current = data?.run.lineageId ?? null;
   if (error && !data) return <Problem error={error} onRetry={reload} />;
   if (!data) return <Loading />;
