@@ -71,6 +71,7 @@ const FOR_THE_USER = [
   'show_check',
   'show_review',
   'show_squad',
+  'show_squad_request',
   'show_thread',
   'start_demo',
   'steer_review',

@@ -35,7 +35,7 @@ import { listBoard } from './runs/list-board.ts';
 import { listColumns } from './runs/list-columns.ts';
 import { listRunning, listRuns } from './runs/list-runs.ts';
 import { replyToRun } from './runs/reply-to-run.ts';
-import { retryRuns } from './runs/retry-runs.ts';
+import { retryRuns, showSquadRequest } from './runs/retry-runs.ts';
 import { runActions } from './runs/run-actions.ts';
 import { showRun } from './runs/show-run.ts';
 import { showSquad } from './runs/show-squad.ts';
@@ -93,6 +93,7 @@ export const OPERATIONS = [
   runActions,
   commentOnRun,
   showSquad,
+  showSquadRequest,
   listEvents,
   costReport,
   listWorkspaces,

@@ -53,7 +53,8 @@ export const IntegrationPlan = z.object({
   /** The work tree in which the target is checked out, and whose files are updated. */
   folder: z.string().nullable(),
   branches: z.array(PlannedBranch),
-  leftOut: z.array(z.object({ runId: RunId, why: z.string() })),
+  /** Runs that are not in the plan. `canBeNamed`: they are if the caller names them. */
+  leftOut: z.array(z.object({ runId: RunId, why: z.string(), canBeNamed: z.boolean() })),
   check: z
     .object({
       command: z.array(z.string()),

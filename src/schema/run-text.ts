@@ -13,6 +13,10 @@ export type NamedRun = { roleId: string | null; engine: string } & (
 export const runName = (run: NamedRun): string =>
   run.roleId ?? ('options' in run ? run.options : run).subagent ?? run.engine;
 
+/** The name that the caller gave a squad. Null for none. */
+export const squadName = (metadata: Readonly<Record<string, unknown>> | null): string | null =>
+  typeof metadata?.name === 'string' && metadata.name.trim() !== '' ? metadata.name : null;
+
 /** How the terminal or the web UI formats figures. */
 interface FigureFormat {
   duration(ms: number): string;

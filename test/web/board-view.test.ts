@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { askHub } from '../support/ask-hub.ts';
@@ -140,4 +140,36 @@ test('the merge desk shows overlap and conflict, merges the clean branch, and cl
   await page.goto(`${webUi.origin}/?view=board`);
   await page.locator(`${column('Merged')} [data-run]`).waitFor();
   await page.locator(`${column('Ready to merge')} [data-run]`).waitFor();
+});
+
+test('the merge desk includes a run that failed only on request', async () => {
+  const failed = await startRun(squad, 'Break it', ['write broken.txt', '| x', 'exit 1']);
+  await squad.run(['wait', failed]);
+  const page = await webUi.open('/merge');
+  await page.locator('.merge li', { hasText: `${failed} is left out: it ended as error` }).waitFor();
+  await page.getByRole('button', { name: `Include ${failed}` }).click();
+  await page.locator('.merge tr', { hasText: 'Break it' }).waitFor();
+});
+
+test('each workspace is a lane, and a column is as wide in each of them', async () => {
+  const other = join(squad.root, 'other');
+  mkdirSync(other);
+  const run = ['run', 'tester', `Elsewhere${script('report done')}`, '--workspace', other];
+  expect(await squad.run(run)).toMatchObject({ code: 0 });
+  const page = await webUi.open('/?view=board');
+  const lane = page.getByRole('region', { name: 'other', exact: true });
+  await lane.locator(column('Done')).locator('[data-run]').waitFor();
+  await page.locator('.card-item').first().waitFor();
+  const edges = (name: string) =>
+    page
+      .locator(column(name))
+      .evaluateAll(all => all.map(one => Math.round(one.getBoundingClientRect().left)));
+  for (const name of ['Working', 'Ready to merge', 'Done']) {
+    const [one, next] = await edges(name);
+    expect(one).toBe(next);
+  }
+  const titles = page.locator('.column-name');
+  expect(await titles.evaluateAll(all => all.filter(one => one.scrollWidth > one.clientWidth).length)).toBe(
+    0,
+  );
 });

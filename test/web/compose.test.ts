@@ -71,10 +71,24 @@ test('a member comes from the backlog, has an engine and a work tree of its own,
   await dialog.getByText('No single command starts members with different options.').waitFor();
   await dialog.getByRole('button', { name: 'Add member' }).click();
   await dialog.getByRole('button', { name: 'Remove member 3' }).click();
+  await dialog
+    .locator('.start-applies', { hasText: 'tester: scripted, own work tree, at most 30m' })
+    .waitFor();
+  await dialog
+    .locator('.start-applies', { hasText: 'coder: scripted, in the folder, at most 30m' })
+    .waitFor();
   await dialog.getByRole('button', { name: 'Start', exact: true }).click();
   await page.waitForURL(/\/s\/squad_/);
   const { runs } = await shown(page.url());
   expect(runs.map(({ roleId }) => roleId).sort()).toEqual(['coder', 'tester']);
+
+  // A squad like it has the same options.
+  await page.getByRole('button', { name: 'Again, like this' }).click();
+  await dialog.locator('.start-applies', { hasText: 'tester: scripted, own work tree' }).waitFor();
+  expect(await dialog.getByLabel('Role 2').inputValue()).toBe('tester');
+  expect(await dialog.getByLabel('Engine 2').inputValue()).toBe('scripted');
+  expect(await dialog.getByLabel('Work tree 2').isChecked()).toBe(true);
+  expect(await dialog.getByLabel('Work tree 1').isChecked()).toBe(false);
 });
 
 test('a squad has the name that the command line gave it', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { startCommand } from './start-command.ts';
+import { likeSquad, startCommand } from './start-command.ts';
 
 test('a task stays one argument, whatever is in it', () => {
   expect(startCommand([{ roleId: 'coder', task: "Don't $(rm)" }], '/my project')).toBe(
@@ -30,4 +30,20 @@ test('a squad is one command, with its name', () => {
   expect(startCommand(members, '/p', {}, 'Night shift')).toBe(
     "squad run coder 'Fix it' tester 'Break it' --workspace /p --name 'Night shift'",
   );
+});
+
+test('a squad is composed again with the options that it was started with', () => {
+  const members = [
+    { roleId: 'coder', task: 'Fix it', engine: 'claude', model: 'large', budgetUsd: 2 },
+    { roleId: null, task: 'Break it', engine: 'codex', model: 'large', budgetUsd: 2, isolation: 'none' },
+  ] as const;
+  expect(likeSquad({ name: null, workspace: '/p', members: [...members] })).toEqual({
+    name: '',
+    folder: '/p',
+    members: [
+      { roleId: 'coder', task: 'Fix it', engine: 'claude' },
+      { roleId: '', task: 'Break it', engine: 'codex', isolation: 'none' },
+    ],
+    choices: { model: 'large', budgetUsd: 2 },
+  });
 });

@@ -2,7 +2,7 @@ import { visibleText } from '../../src/base/text.ts';
 import type { Output } from '../../src/operations/operations.ts';
 import { useQuery } from '../state/query.ts';
 import { Button } from '../ui/button.tsx';
-import { shownMoney } from '../ui/figures.ts';
+import { shownDuration, shownMoney } from '../ui/figures.ts';
 import { statusStyle } from '../ui/status-style.ts';
 import { roleOf, taskText } from '../views/team/task-text.ts';
 import type { StartChoices, StartMember } from './start-command.ts';
@@ -163,12 +163,15 @@ interface AppliesProps {
 export function Applies({ members, choices, workspace }: AppliesProps) {
   const { data } = useSummary();
   const asked = new Map(
-    members.map(({ roleId, engine = choices.engine }) => [`${roleId} ${engine}`, { roleId, engine }]),
+    members.map(({ roleId, engine = choices.engine, isolation = choices.isolation }) => [
+      `${roleId} ${engine} ${isolation}`,
+      { roleId, engine, isolation },
+    ]),
   );
   return (
     <p class="start-applies" role="status">
-      {[...asked.values()].slice(0, MAX_NAMED).map(({ roleId, engine }) => (
-        <EngineOf key={`${roleId} ${engine}`} {...{ roleId, engine, workspace }} />
+      {[...asked.values()].slice(0, MAX_NAMED).map(({ roleId, engine, isolation }) => (
+        <EngineOf key={`${roleId} ${engine} ${isolation}`} {...{ roleId, engine, isolation, workspace }} />
       ))}
       <span>
         in <code>{visibleText(workspace)}</code>
@@ -186,13 +189,22 @@ export function Applies({ members, choices, workspace }: AppliesProps) {
 
 const MAX_NAMED = 4;
 
-function EngineOf({ roleId, engine, workspace }: { roleId: string; engine?: string; workspace: string }) {
+function EngineOf({ roleId, engine, isolation, workspace }: Asked & { workspace: string }) {
   const { data } = useQuery('preview_context', { roleId, ...(engine && { engine }) }, { workspace });
   if (!data) return null;
   if (data.engine === null) return <strong class="tone-bad">{roleId}: no engine found. See Settings.</strong>;
   return (
     <span>
-      {roleId}: {data.engine}
+      {roleId}: {data.engine}, {WORKS_IN[isolation ?? data.isolation]}, at most{' '}
+      {shownDuration(data.timeoutMs)}
     </span>
   );
 }
+
+type Asked = Pick<StartMember, 'roleId' | 'engine' | 'isolation'>;
+
+const WORKS_IN = {
+  worktree: 'own work tree',
+  auto: 'own work tree if the folder has commits',
+  none: 'in the folder',
+} as const;

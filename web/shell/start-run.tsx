@@ -39,7 +39,7 @@ export function StartRun({ like, onClose }: { like?: StartedLike; onClose(): voi
     roleId: (names.find(({ id }) => id === member.roleId) ?? names[0])?.id ?? '',
   }));
   const [name, setName] = useState(like?.name ?? '');
-  const [choices, setChoices] = useState<StartChoices>({});
+  const [choices, setChoices] = useState<StartChoices>(like?.choices ?? {});
   const [error, setError] = useState<ApiError | null>(null);
   const [isSending, setSending] = useState(false);
   const [added, setAdded] = useState(0);

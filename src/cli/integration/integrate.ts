@@ -21,9 +21,10 @@ const CHECK_LINES = 20;
 /** The merge plan: branches in merge order, obstacles, and the checklist. */
 export function integrationLines(plan: IntegrationPlan, { out, style }: Screen): string[] {
   const { target, from, folder, branches, leftOut, warnings, checklist } = plan;
-  const left = leftOut.flatMap(({ runId, why }) =>
-    wrap(`skipped  ${runId}: ${visibleLine(why)}`, out.columns).map(style.dim),
-  );
+  const left = leftOut.flatMap(({ runId, why, canBeNamed }) => {
+    const reason = `${visibleLine(why)}${canBeNamed ? ': name it to merge it anyway' : ''}`;
+    return wrap(`skipped  ${runId}: ${reason}`, out.columns).map(style.dim);
+  });
   if (target === null || from === null || branches.length === 0) return ['Nothing to integrate.', ...left];
   const where = folder === null ? 'not checked out' : `checked out at ${visibleLine(folder)}`;
   const columns = [

@@ -37,9 +37,14 @@ const plan = (given: Partial<IntegrationPlan> = {}): IntegrationPlan => ({
 const text = (given: Partial<IntegrationPlan> = {}) => integrationLines(plan(given), look).join('\n');
 
 test('without anything to merge, skipped runs are listed with the reason', () => {
-  const leftOut = [{ runId: 'run_bbbbbbbbbb' as RunId, why: 'it has not ended' }];
+  const runId = 'run_bbbbbbbbbb' as RunId;
+  const leftOut = [
+    { runId, why: 'it has not ended', canBeNamed: false },
+    { runId, why: 'it ended as error', canBeNamed: true },
+  ];
   expect(text({ branches: [], leftOut })).toBe(
-    'Nothing to integrate.\nskipped  run_bbbbbbbbbb: it has not ended',
+    'Nothing to integrate.\nskipped  run_bbbbbbbbbb: it has not ended\n' +
+      'skipped  run_bbbbbbbbbb: it ended as error: name it to merge it anyway',
   );
 });
 

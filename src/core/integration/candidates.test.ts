@@ -67,7 +67,7 @@ describe('choice of branches', () => {
     const [done, failed] = [run(), run({ status: 'error' })];
     const chosen = chooseCandidates([done, failed], null);
     expect(idsOf(chosen)).toEqual([done.id]);
-    expect(chosen.leftOut).toEqual([{ runId: failed.id, why: expect.stringContaining('ended as error') }]);
+    expect(chosen.leftOut).toEqual([{ runId: failed.id, why: 'it ended as error', canBeNamed: true }]);
     expect(idsOf(chooseCandidates([done, failed], named(failed)))).toEqual([failed.id]);
   });
 
@@ -76,7 +76,7 @@ describe('choice of branches', () => {
     const chosen = chooseCandidates([atLimit], null);
     expect(idsOf(chosen)).toEqual([]);
     expect(chosen.leftOut).toEqual([
-      { runId: atLimit.id, why: expect.stringContaining('did not approve and no more are allowed: name it') },
+      { runId: atLimit.id, why: expect.stringContaining('did not approve'), canBeNamed: true },
     ]);
     expect(idsOf(chooseCandidates([atLimit], named(atLimit)))).toEqual([atLimit.id]);
   });
@@ -88,6 +88,7 @@ describe('choice of branches', () => {
     const all = [first, reply, ...others];
     const chosen = chooseCandidates(all, named(...all));
     expect(chosen.candidates).toEqual([]);
+    expect(chosen.leftOut.some(({ canBeNamed }) => canBeNamed)).toBe(false);
     expect(chosen.leftOut.map(({ why }) => why)).toEqual([
       'it has not ended',
       'it has not ended',

@@ -33,22 +33,27 @@ export function chooseCandidates(runs: readonly Run[], named: ReadonlySet<RunId>
     // The branch of a reviewer is skipped, because it is not meant to be merged.
     if (!named && sharing.every(({ reviewOf }) => reviewOf !== null)) continue;
     const run = sharing.reduce((last, each) => (each.createdAt > last.createdAt ? each : last));
-    const why = reasonAgainst(run, sharing, isNamed);
-    if (why !== null) chosen.leftOut.push({ runId: run.id, why });
+    const never = reasonAgainst(run, sharing);
+    const why = never ?? (isNamed ? null : reasonToAsk(run));
+    if (why !== null) chosen.leftOut.push({ runId: run.id, why, canBeNamed: never === null });
     else if (run.worktree) chosen.candidates.push({ run, worktree: run.worktree });
   }
   return chosen;
 }
 
-function reasonAgainst(run: Run, sharing: readonly Run[], isNamed: boolean): string | null {
+/** Why a run's branch cannot be merged. */
+function reasonAgainst(run: Run, sharing: readonly Run[]): string | null {
   if (!run.worktree) return 'it has no work tree of its own';
   if (run.reviewOf !== null) return `it is a review of ${run.reviewOf}, whose branch is merged instead`;
   const live = sharing.find(({ status }) => !isEnd(status));
   if (live) return `${live.id === run.id ? 'it' : live.id} has not ended`;
-  if (isAtReviewLimit(run) && !isNamed)
-    return 'its last review did not approve and no more are allowed: name it to merge it anyway';
-  if (run.status !== 'completed' && !isNamed) return `it ended as ${run.status}: name it to merge it anyway`;
   return null;
+}
+
+/** Why a run's branch is merged only if the caller names the run. */
+function reasonToAsk(run: Run): string | null {
+  if (isAtReviewLimit(run)) return 'its last review did not approve and no more are allowed';
+  return run.status === 'completed' ? null : `it ended as ${run.status}`;
 }
 
 /**
@@ -134,7 +139,7 @@ export async function readyBranches(
     const known = name && (await tipsOf(name, request.into ?? worktree.baseBranch)).get(worktree.branch);
     if (!name || !known) {
       const what = name ? `branch ${worktree.branch}` : `repository ${worktree.repository}`;
-      if (isNamed) leftOut.push({ runId: run.id, why: `its ${what} is gone` });
+      if (isNamed) leftOut.push({ runId: run.id, why: `its ${what} is gone`, canBeNamed: false });
       continue;
     }
     const { move, refusal } = await uncommitted(ports.branches, run, worktree);

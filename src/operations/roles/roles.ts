@@ -5,6 +5,7 @@ import { contextFor, engineFor } from '../../core/runs/plan-run.ts';
 import { cliNamed } from '../../schema/engine-spec.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { Role } from '../../schema/role.ts';
+import { RoleIsolation } from '../../schema/worktree.ts';
 import { operation, type Services } from '../operation.ts';
 
 export const listRoles = operation({
@@ -43,6 +44,9 @@ export const previewContext = operation({
   output: z.object({
     /** Engine that would run. Null if no engine is available. */
     engine: z.string().nullable(),
+    /** Whether the run would get a work tree of its own, unless the call decides. */
+    isolation: RoleIsolation,
+    timeoutMs: z.number(),
     notes: z.array(z.string()),
     /** The context. Null if none was requested. */
     context: z
@@ -64,6 +68,8 @@ export const previewContext = operation({
     const form = role ? 'member' : 'spawn';
     return {
       engine: engine?.id ?? null,
+      isolation: role?.meta.isolation ?? 'none',
+      timeoutMs: role?.meta.timeout ?? workspace.config.processTimeoutMs.value,
       notes,
       context: await contextFor({ form, context: files }, role, engine ?? READS_NOTHING, workspace),
     };

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { RunId, SquadId } from '../../schema/ids.ts';
 import type { Run, Squad } from '../../schema/run.ts';
 import { RunCard } from '../../schema/run-card.ts';
+import { squadName } from '../../schema/run-text.ts';
 import { operation, type UserServices } from '../operation.ts';
 import { currentRun } from './find-runs.ts';
 import { liveRuns } from './list-board.ts';
@@ -60,7 +61,7 @@ export const listColumns = operation({
       runs: await cardsOf(services, runs),
       squads: squads.map(({ id, metadata }, at) => ({
         id,
-        name: nameOf(metadata),
+        name: squadName(metadata),
         members: members[at]!.map(run => run.id),
       })),
       more: { merged: merged.length > limit, done: done.length > limit },
@@ -81,6 +82,3 @@ async function withMembers(
   for (const row of members.flat()) if (!runs.has(row.id)) runs.set(row.id, await currentRun(services, row));
   return { runs: [...runs.values()], squads, members };
 }
-
-const nameOf = (metadata: Squad['metadata']): string | null =>
-  typeof metadata?.name === 'string' && metadata.name.trim() !== '' ? metadata.name : null;

@@ -2,12 +2,13 @@ import { basename } from 'node:path';
 import { z } from 'zod';
 import type { Workspace } from '../../core/ports/workspace.ts';
 import { loadPlan } from '../../core/runs/plan-file.ts';
-import type { RunRequest, SquadRequest } from '../../core/runs/run-request.ts';
+import { type RunRequest, SavedRequest, type SquadRequest } from '../../core/runs/run-request.ts';
 import { cliNamed, type EngineSpec } from '../../schema/engine-spec.ts';
 import { SquadError } from '../../schema/error.ts';
 import { LOCAL } from '../../schema/machines/machine.ts';
 import type { Role } from '../../schema/role.ts';
 import { isEnd, type Run, type Squad } from '../../schema/run.ts';
+import { squadName } from '../../schema/run-text.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { type Call, operation, type Services } from '../operation.ts';
 import { findRunOrSquad, findSquad } from './find-runs.ts';
@@ -35,6 +36,39 @@ export const retryRuns = operation({
     const found = await findRunOrSquad(call.services, id);
     const { asked, workspace } = await askAgain(call, found, overrides);
     return started(await startRuns(call, asked, workspace));
+  },
+});
+
+const MemberRequest = SavedRequest.pick({
+  ...{
+    engine: true,
+    model: true,
+    permission: true,
+    sandbox: true,
+    isolation: true,
+    budgetUsd: true,
+    machine: true,
+  },
+})
+  .partial()
+  .extend({ roleId: z.string().nullable(), task: z.string() });
+
+/** The members of a squad with the options that its caller had set, to compose one like it. */
+export const showSquadRequest = operation({
+  name: 'show_squad_request',
+  route: 'GET /squads/{squad}/request',
+  input: z.strictObject({ squad: z.string() }),
+  output: z.object({ workspace: z.string(), name: z.string().nullable(), members: z.array(MemberRequest) }),
+  async run({ services }, { squad: given }) {
+    const { squad, runs } = await findSquad(services, given);
+    const members = await Promise.all(
+      runs.map(async run => {
+        const kept = await loadPlan(services.files, run);
+        // Without the file the options are unknown, and the role and the project decide.
+        return MemberRequest.parse({ ...kept?.request, roleId: run.roleId, task: run.task });
+      }),
+    );
+    return { workspace: squad.workspace, name: squadName(squad.metadata), members };
   },
 });
 

@@ -110,7 +110,7 @@ export class RunBranch {
       });
     if (tip) return { tip, tree, isCheckedOut: this.hasFolder && mark === '*' };
     throw new SquadError('WORKTREE_MISSING', `The branch ${branch} no longer exists.`, {
-      suggestions: ['`git reflog` in its work tree still names its commits.'],
+      suggestions: this.hasFolder ? ['`git reflog` in its work tree still names its commits.'] : [],
     });
   }
 

@@ -195,7 +195,8 @@ describe('a review loop', () => {
     expect(plan.branches.map(({ runId }) => runId)).not.toContain(id);
     expect(plan.leftOut).toContainEqual({
       runId: id,
-      why: expect.stringContaining('name it to merge it anyway'),
+      why: expect.stringContaining('did not approve'),
+      canBeNamed: true,
     });
     const named = await squad.json<{ plan: IntegrationPlan }>(['integrate', '--dry-run', id]);
     expect(named.plan.branches.map(({ runId }) => runId)).toEqual([id]);

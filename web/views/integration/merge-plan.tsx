@@ -136,9 +136,17 @@ export function MergePlan({ plan, chosen = [], onChoose }: MergePlanProps) {
       )}
       {leftOut.length > 0 && (
         <ul class="soft">
-          {leftOut.map(({ runId, why }) => (
+          {leftOut.map(({ runId, why, canBeNamed }) => (
             <li key={runId}>
-              <a href={`/r/${runId}`}>{runId}</a> is left out: <PlainLine text={why} />
+              <a href={`/r/${runId}`}>{runId}</a> is left out: <PlainLine text={why} />{' '}
+              {canBeNamed && onChoose && (
+                <Button
+                  label={`Include ${runId}`}
+                  onClick={() => onChoose([...branches.map(branch => branch.runId), runId])}
+                >
+                  Include
+                </Button>
+              )}
             </li>
           ))}
         </ul>

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { RunCard } from '../../../../src/schema/run-card.ts';
-import { runName } from '../../../../src/schema/run-text.ts';
+import { runName, squadName } from '../../../../src/schema/run-text.ts';
 import { isAtReviewLimit } from '../../../../src/schema/shown-status.ts';
 import { addCards, card, inbox } from '../../../state/live.ts';
 import { useQuery } from '../../../state/query.ts';
@@ -61,16 +61,32 @@ function Child({ id, known }: { id: string; known: RunCard }) {
   );
 }
 
-/** Link to the squad: its number of runs and the task of the first. */
+/** Link to the squad: its name or number of runs, and the task of the first. */
 function SquadLink({ id, squadId }: { id: string; squadId: string }) {
-  const { data } = useQuery('show_squad', { squad: squadId });
+  const { data } = useQuery(
+    'show_squad',
+    { squad: squadId },
+    {
+      refreshOn: ({ events }) =>
+        events.some(one => one.squadId === squadId && one.body.type === 'run.queued'),
+    },
+  );
   // While a run is running, only its card has its usage. The run itself gets it at the end.
   useEffect(() => addCards(data?.runs ?? []), [data]);
   const runs = data?.runs ?? [];
   const first = runs[0];
+  const name = data ? squadName(data.squad.metadata) : null;
   return (
     <a href={`/s/${squadId}`} class="squad-link">
-      {runs.length === 0 ? 'squad' : `squad of ${runs.length}`}
+      {name !== null ? (
+        <>
+          squad <PlainLine text={name} />
+        </>
+      ) : runs.length < 2 ? (
+        'squad'
+      ) : (
+        `squad of ${runs.length}`
+      )}
       {first && first.id !== id && (
         <>
           : <PlainLine text={first.title} />
@@ -168,7 +184,10 @@ export function RunHeader({ data, isGone = false }: { data: ShownRun; isGone?: b
         <span>
           <Tokens usage={usage} /> <span class="soft">tokens</span>
         </span>
-        <Money usd={usage?.costUsd ?? null} isEstimated={usage?.costIsEstimated} />
+        <span>
+          <Money usd={usage?.costUsd ?? null} isEstimated={usage?.costIsEstimated} />
+          {(usage?.costUsd ?? null) === null && <span class="soft"> cost</span>}
+        </span>
         <Lines lines={run.evidence?.diff ?? null} />
         <span class="soft">
           {isOver ? 'ended ' : 'requested '}

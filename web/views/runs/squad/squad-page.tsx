@@ -4,9 +4,11 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLocation, useRoute } from 'preact-iso';
 import { visibleText } from '../../../../src/base/text.ts';
 import type { Output } from '../../../../src/operations/operations.ts';
+import { squadName } from '../../../../src/schema/run-text.ts';
 import { useKeys } from '../../../keys.ts';
 import { showFailure } from '../../../shell/ask-first.tsx';
 import { openStart } from '../../../shell/overlays.tsx';
+import { likeSquad } from '../../../shell/start-command.ts';
 import { type ApiError, call } from '../../../state/api.ts';
 import { addCards, type Changes, connection } from '../../../state/live.ts';
 import { useQuery } from '../../../state/query.ts';
@@ -63,7 +65,7 @@ function ShownSquad({ data }: { data: Output<'show_squad'> }) {
   const rows = visibleRows(tree, closed);
   const totals = totalsOf(tree);
   const total = sumOf(tree.map(({ card: { id } }) => totals.get(id)!));
-  const name = typeof squad.metadata?.name === 'string' ? squad.metadata.name : null;
+  const name = squadName(squad.metadata);
   useViewTitle(name ?? cards[0]?.title ?? squad.id);
   const isLive = cards.some(({ endedAt }) => endedAt === null);
   // Without a connection the bars of the timeline must not grow, because their length would be a guess.
@@ -80,16 +82,10 @@ function ShownSquad({ data }: { data: Output<'show_squad'> }) {
   ]);
 
   const again = async () => {
-    const found = await call('find_runs', { ids: [squad.id] }).catch((thrown: ApiError) =>
+    const asked = await call('show_squad_request', { squad: squad.id }).catch((thrown: ApiError) =>
       showFailure(thrown),
     );
-    const first = found?.runs.filter(run => run.parentId === null && run.reviewOf === null) ?? [];
-    if (first.length > 0)
-      openStart({
-        name: name ?? '',
-        folder: squad.workspace,
-        members: first.map(({ roleId, task }) => ({ roleId: roleId ?? '', task })),
-      });
+    if (asked) openStart(likeSquad(asked));
   };
   const turn = (id: string, isOpen: boolean) => {
     const next = new Set(closed);
