@@ -30,17 +30,20 @@ class SlowFirst extends BaseSequencer {
   }
 }
 
-/** The suites of the store that hold for both databases. */
-const STORE_SUITES = [
-  'board-queries',
-  'inbox',
-  'messages',
-  'model',
-  'pins',
-  'reports',
-  'reviews',
-  'store',
-  'writer',
+/** Files that run with SQLite, and a second time with PostgreSQL. */
+const ON_BOTH_DATABASES = [
+  ...'board-queries inbox messages model pins reports reviews store writer'
+    .split(' ')
+    .map(name => `src/store/${name}`),
+  ...'inbox/inbox review/review-loop runs/last-activity runs/recovery runs/two-way'
+    .split(' ')
+    .map(name => `src/core/${name}`),
+  ...'chats damaged-run leads limits messages results run-actions spawn tell waiting'
+    .split(' ')
+    .map(name => `test/e2e/runs/${name}`),
+  ...'answers approvals inbox inbox-deaths inbox-stop'.split(' ').map(name => `test/e2e/inbox/${name}`),
+  ...'review-deaths review-loop'.split(' ').map(name => `test/e2e/review/${name}`),
+  ...'orphans queued'.split(' ').map(name => `test/faults/${name}`),
 ];
 
 /** Files that run a second time, with a sandbox for every agent. `npm run test:sandbox` does so with all attacks and faults. */
@@ -51,10 +54,14 @@ interface Files {
   exclude?: string[];
   isolate: boolean;
   globalSetup?: string[];
+  setupFiles?: string[];
   env?: Record<string, string>;
 }
 
-const project = (name: string, { include, exclude = [], isolate, globalSetup = [], env = {} }: Files) => ({
+const project = (
+  name: string,
+  { include, exclude = [], isolate, globalSetup = [], setupFiles = [], env = {} }: Files,
+) => ({
   // The build writes the version into programs; here it is in no program.
   define: { ...define, SQUAD_VERSION: '"0.0.0-test"' },
   test: {
@@ -66,6 +73,7 @@ const project = (name: string, { include, exclude = [], isolate, globalSetup = [
     env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
     pool: 'forks' as const,
     globalSetup,
+    setupFiles,
     isolate,
     testTimeout: 120_000,
     hookTimeout: 120_000,
@@ -107,11 +115,12 @@ export default defineConfig({
       project('postgres', {
         include: [
           'src/store/postgres/*.test.ts',
-          ...STORE_SUITES.map(name => `src/store/${name}.test.ts`),
           'test/postgres/**/*.test.ts',
+          ...ON_BOTH_DATABASES.map(name => `${name}.test.ts`),
         ],
         isolate: false,
         globalSetup: ['test/support/postgres-server.ts'],
+        setupFiles: ['test/support/own-databases.ts'],
       }),
       project('alone', { include: alone, isolate: true }),
       // A run with several browsers in one process ended without a word.

@@ -82,7 +82,7 @@ test.each(FIELDS)(
   '$field of $name is looked up, never opened',
   { tags: ['path-traversal'] },
   async ({ name, field, isList }) => {
-    const before = footprint(squad);
+    const before = await footprint(squad);
     using socket = await SocketLine.open(squad);
     const questions = PATHS.map((path, id) => {
       const input = {
@@ -96,7 +96,7 @@ test.each(FIELDS)(
     const replies = await socket.askAll(questions);
     expect(replies).toHaveLength(PATHS.length);
     expect(replies.filter(reply => !isClean(reply) || reply.includes('"INTERNAL"'))).toEqual([]);
-    expect(footprint(squad)).toEqual(before);
+    expect(await footprint(squad)).toEqual(before);
   },
 );
 
@@ -144,7 +144,7 @@ describe('attempts to start agents', () => {
       tags: ['path-traversal'],
     },
     async (field, sandbox, expected, env) => {
-      const before = footprint(squad);
+      const before = await footprint(squad);
       const client = await squad.client({ env: { ENGINE_COMMAND: 'scripted', ...env } });
       // A chat id that is empty is none.
       const codes = await Promise.all(
@@ -159,7 +159,7 @@ describe('attempts to start agents', () => {
         }),
       );
       expect([...new Set(codes)].sort()).toEqual(expected);
-      expect(footprint(squad)).toEqual(before);
+      expect(await footprint(squad)).toEqual(before);
     },
   );
 });

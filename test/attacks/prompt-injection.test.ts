@@ -41,7 +41,7 @@ test('there are more than two hundred texts that ask for more', { tags: ['prompt
 test('whatever a server answers, an agent has the tools it had, and only what was called is called', {
   tags: ['prompt-injection'],
 }, async () => {
-  const [before, runs] = [await list(), footprint(squad)];
+  const [before, runs] = [await list(), await footprint(squad)];
   for (const [at, says] of INJECTIONS.entries()) {
     kept.offers({ tools: [toolNamed('read')], says });
     const { message } = await scribe.call('kept__read', { at });
@@ -52,7 +52,7 @@ test('whatever a server answers, an agent has the tools it had, and only what wa
   expect(await list()).toBe(before);
   expect(kept.asked()).toHaveLength(INJECTIONS.length);
   expect(ops.asked()).toEqual([]);
-  expect(footprint(squad)).toEqual(runs);
+  expect(await footprint(squad)).toEqual(runs);
 });
 
 describe('a decision that an agent records', () => {

@@ -187,7 +187,7 @@ describe('nothing that Squad tells the user has one', { tags: ['secret-leakage']
     const told = await Promise.all(words.map(each => squad.run(json === '' ? each : [...each, json])));
     for (const [at, { stdout, stderr }] of told.entries())
       expect([words[at], hits(stdout + stderr)]).toEqual([words[at], []]);
-    expect(hits(JSON.stringify(storedEvents(squad)))).toEqual([]);
+    expect(hits(JSON.stringify(await storedEvents(squad)))).toEqual([]);
   });
 });
 

@@ -95,7 +95,7 @@ test('nothing that Squad tells has one', { tags: ['token-theft'] }, async () => 
       ['doctor', '--json'],
     ].map(words => squad.run(words)),
   );
-  const words = JSON.stringify([told, storedEvents(squad)]);
+  const words = JSON.stringify([told, await storedEvents(squad)]);
   for (const token of tokens()) expect(words).not.toContain(token);
 });
 

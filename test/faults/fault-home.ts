@@ -6,6 +6,7 @@ import type { Handshake } from '../../src/link/handshake.ts';
 import { socketPath } from '../../src/link/home.ts';
 import { COMPILE_CACHE } from '../support/compile-cache.ts';
 import { confineByDefault } from '../support/confine-by-default.ts';
+import { databaseEnvironment } from '../support/test-database.ts';
 import { HubLink } from './hub-link.ts';
 import { McpLine } from './mcp-line.ts';
 import { ROLE_FILES } from './members.ts';
@@ -55,6 +56,7 @@ export class FaultHome {
       SQUAD_HUB_LINGER_MS: '30000',
       SQUAD_AGENTS_DIR: roles,
       NODE_COMPILE_CACHE: COMPILE_CACHE,
+      ...databaseEnvironment(),
       RUN_TEMPLATE: `${agents}/agent.sh ${this.side} "<%= chatId %>" <%= task %>`,
       CREATE_CHAT_TEMPLATE: `${agents}/create-chat.sh ${this.side} <%= task %>`,
       ...env,

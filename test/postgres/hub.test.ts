@@ -85,7 +85,7 @@ test('a home moves from SQLite to PostgreSQL with its runs, questions and settin
   tags: ['H5'],
 }, async () => {
   const database = await newSchema();
-  const squad = new TestSquad();
+  const squad = new TestSquad({ SQUAD_DATABASE_URL: '' });
   onTestFinished(() => squad[Symbol.asyncDispose]());
   const go = join(squad.workspace, 'go');
   const done = await start(squad, 'Say hello');

@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
+import { query } from '../../src/store/fixtures/temp-database.ts';
 import type { TestSquad } from './squad.ts';
+import { databaseOf } from './stored.ts';
 
 /** A hub that is killed at this checkpoint when it is reached for the `nth` time, on the home of this squad. */
 export async function dyingHub(
@@ -21,11 +22,5 @@ export async function dyingHub(
 }
 
 /** Intents in the database that were neither finished nor undone. */
-export function intentsOf(squad: TestSquad): unknown[] {
-  const database = new Database(join(squad.home, 'squad.db'), { readonly: true });
-  try {
-    return database.prepare('select * from intents').all();
-  } finally {
-    database.close();
-  }
-}
+export const intentsOf = (squad: TestSquad): Promise<unknown[]> =>
+  query(databaseOf(squad), 'select * from intents');

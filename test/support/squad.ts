@@ -24,6 +24,7 @@ import { askHub } from './ask-hub.ts';
 import { COMPILE_CACHE, HUB_CODE } from './compile-cache.ts';
 import { confineByDefault } from './confine-by-default.ts';
 import { runHosted } from './run-hosted.ts';
+import { databaseEnvironment } from './test-database.ts';
 
 export const BIN = join(import.meta.dirname, '..', '..', 'bin', 'squad.cjs');
 
@@ -70,6 +71,7 @@ export class TestSquad {
       MCP_SERVER_PORT: String(randomInt(20_000, 32_000)),
       TMUX_TMPDIR: this.root,
       NODE_COMPILE_CACHE: COMPILE_CACHE,
+      ...databaseEnvironment(),
       ...env,
     };
     confineByDefault(this.env.HOME!);

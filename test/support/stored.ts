@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
+import { query } from '../../src/store/fixtures/temp-database.ts';
 import type { TestSquad } from './squad.ts';
 
 export interface StoredEvent {
@@ -12,21 +12,22 @@ export interface StoredEvent {
 }
 
 /** The events on disk, oldest first: what a hub that starts now would find. */
-export function storedEvents(squad: TestSquad, after = 0): StoredEvent[] {
-  const rows = query<Omit<StoredEvent, 'data'> & { data: string }>(
-    squad,
-    'select seq, run_id, squad_id, type, data from events where seq > ? order by seq',
-    after,
-  );
+export async function storedEvents(squad: TestSquad, after = 0): Promise<StoredEvent[]> {
+  const rows = (await query(
+    databaseOf(squad),
+    `select seq, run_id, squad_id, type, data from events where seq > ${after} order by seq`,
+  )) as unknown as (Omit<StoredEvent, 'data'> & { data: string })[];
   return rows.map(row => ({ ...row, data: JSON.parse(row.data) }));
 }
 
 /** Everything a call could have left behind: rows and folders of runs. */
-export function footprint(squad: TestSquad): { squads: number; runs: number; folders: string[] } {
-  const [counts] = query<{ squads: number; runs: number }>(
-    squad,
+export async function footprint(
+  squad: TestSquad,
+): Promise<{ squads: number; runs: number; folders: string[] }> {
+  const [counts] = (await query(
+    databaseOf(squad),
     'select (select count(*) from squads) as squads, (select count(*) from runs) as runs',
-  );
+  )) as { squads: number; runs: number }[];
   const runs = join(squad.home, 'runs');
   return {
     ...counts!,
@@ -38,19 +39,17 @@ export function footprint(squad: TestSquad): { squads: number; runs: number; fol
   };
 }
 
-export const lastSeq = (squad: TestSquad): number =>
-  query<{ seq: number | null }>(squad, 'select max(seq) as seq from events')[0]?.seq ?? 0;
+export async function lastSeq(squad: TestSquad): Promise<number> {
+  const [row] = await query(databaseOf(squad), 'select max(seq) as seq from events');
+  return (row?.seq as number | null) ?? 0;
+}
 
 /** Hash of the token of a run, as the database stores it. */
-export const tokenHashOf = (squad: TestSquad, runId: string): string | null | undefined =>
-  query<{ token_hash: string | null }>(squad, 'select token_hash from runs where id = ?', runId)[0]
-    ?.token_hash;
-
-function query<T>(squad: TestSquad, sql: string, ...values: unknown[]): T[] {
-  const database = new Database(join(squad.home, 'squad.db'), { readonly: true });
-  try {
-    return database.prepare(sql).all(...values) as T[];
-  } finally {
-    database.close();
-  }
+export async function tokenHashOf(squad: TestSquad, runId: string): Promise<string | null | undefined> {
+  const [row] = await query(databaseOf(squad), `select token_hash from runs where id = '${runId}'`);
+  return row?.token_hash as string | null | undefined;
 }
+
+/** Path or URL of the squad's database. */
+export const databaseOf = ({ env, home }: TestSquad): string =>
+  env.SQUAD_DATABASE_URL || join(home, 'squad.db');

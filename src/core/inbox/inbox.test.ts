@@ -5,7 +5,7 @@ import type { RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
 import { openForTest } from '../../store/fixtures/open-for-test.ts';
 import { aRun, aSquad } from '../../store/fixtures/sample-rows.ts';
-import { tempFile } from '../../store/fixtures/temp-file.ts';
+import { tempDatabase } from '../../store/fixtures/temp-database.ts';
 import type { Store } from '../ports/store.ts';
 import { formOf } from './elicitation.ts';
 import { Inbox } from './inbox.ts';
@@ -17,8 +17,8 @@ const BY = { who: 'user', via: 'terminal' } as const;
 const never = new AbortController().signal;
 
 /** A real store and an inbox on it; runs are there until they are taken away. */
-async function setUp(file = tempFile()) {
-  const real = await openForTest(file);
+async function setUp() {
+  const real = await openForTest(await tempDatabase());
   await real.commit({ squads: [squad], runs: [lead, child], events: [] });
   const live = new Map<RunId, Run>([lead, child].map(run => [run.id, run]));
   const faults = { refuses: false };

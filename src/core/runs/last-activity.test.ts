@@ -3,11 +3,11 @@ import type { EventBody } from '../../schema/event.ts';
 import type { RunId } from '../../schema/ids.ts';
 import { openForTest } from '../../store/fixtures/open-for-test.ts';
 import { activity, aRun, aSquad } from '../../store/fixtures/sample-rows.ts';
-import { tempFile } from '../../store/fixtures/temp-file.ts';
+import { tempDatabase } from '../../store/fixtures/temp-database.ts';
 import { LastActivity } from './last-activity.ts';
 
 async function hubWith() {
-  const store = await openForTest(tempFile());
+  const store = await openForTest(await tempDatabase());
   const squad = aSquad();
   const run = aRun(squad, { status: 'running' });
   await store.commit({ squads: [squad], runs: [run], events: [activity(run, 'Before.')] });

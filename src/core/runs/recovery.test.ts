@@ -4,7 +4,7 @@ import type { RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
 import { openForTest } from '../../store/fixtures/open-for-test.ts';
 import { aRun, aSquad } from '../../store/fixtures/sample-rows.ts';
-import { tempFile } from '../../store/fixtures/temp-file.ts';
+import { tempDatabase } from '../../store/fixtures/temp-database.ts';
 import { type RecoveryPorts, recover } from './recovery.ts';
 import type { Runner } from './runner.ts';
 
@@ -36,7 +36,7 @@ function runnerThatTakes(requeued: RunId[], ended: string[]): Runner {
 }
 
 async function queuedRuns() {
-  const store = await openForTest(tempFile());
+  const store = await openForTest(await tempDatabase());
   const squad = aSquad();
   const runs = Array.from({ length: MANY }, (_, position) => aRun(squad, { status: 'queued', position }));
   await store.commit({ squads: [squad], runs, events: [] });

@@ -4,6 +4,7 @@ import { streamJsonDriver } from '../../engines/stream-json-driver.ts';
 import { createRunFiles } from '../../process/output/run-files.ts';
 import { openForTest } from '../../store/fixtures/open-for-test.ts';
 import { aRun, aSquad } from '../../store/fixtures/sample-rows.ts';
+import { tempDatabase } from '../../store/fixtures/temp-database.ts';
 import { tempFile } from '../../store/fixtures/temp-file.ts';
 import type { EngineAsk } from '../ports/engine.ts';
 import type { LiveTurn } from '../ports/turns.ts';
@@ -20,9 +21,9 @@ const use = (id: string) =>
 
 /** A turn with real files and a real store. `dies`: the name of the step after which the hub is gone. */
 async function setUp({ dies = null as string | null } = {}) {
-  const file = tempFile();
-  const files = createRunFiles({ runsDir: `${file}-runs`, chatsDir: `${file}-chats` });
-  const store = await openForTest(file);
+  const folder = tempFile('files');
+  const files = createRunFiles({ runsDir: `${folder}/runs`, chatsDir: `${folder}/chats` });
+  const store = await openForTest(await tempDatabase());
   const run = aRun(squad, { status: 'running' });
   await store.commit({ squads: [squad], runs: [run], events: [] });
   const turn = { runId: run.id, number: 1 };

@@ -26,7 +26,7 @@ describe('a budget', () => {
     const { members } = await startAndWait(client, one('thrifty', 'usage 100 10 0 0.6', 'hang'));
     expect(members[0]).toMatchObject({ status: 'error', error: { code: 'BUDGET_EXCEEDED' } });
     expect(members[0]!.error!.message).toContain('$0.60 of a budget of $0.50');
-    expect(storedEvents(squad).filter(({ type }) => type === 'run.budget')).toEqual([
+    expect((await storedEvents(squad)).filter(({ type }) => type === 'run.budget')).toEqual([
       expect.objectContaining({
         run_id: members[0]!.memberId,
         data: { scope: 'run', spentUsd: 0.6, budgetUsd: 0.5 },
@@ -67,8 +67,8 @@ until [ -e ${squad.workspace}/looked ]; do sleep 0.05; done; touch ${squad.works
     const client = await squad.client({ env: { ENGINE_COMMAND: 'claude', PATH } });
     const asked = { roleId: 'thrifty', prompt: 'x', include_context: false, async: true };
     const { spawn_id } = await strictCall<{ spawn_id: string }>(client, 'spawn_agent', asked);
-    await until('its budget was looked at', () =>
-      storedEvents(squad).some(({ type, run_id }) => type === 'run.budget' && run_id === spawn_id),
+    await until('its budget was looked at', async () =>
+      (await storedEvents(squad)).some(({ type, run_id }) => type === 'run.budget' && run_id === spawn_id),
     );
     squad.write('looked', '');
     const result = await strictCall(client, 'get_result', { spawn_id, wait_seconds: 90 });

@@ -172,7 +172,7 @@ test('a run that gives no sign of life for as long as its role allows is stopped
 }, async () => {
   const run = await result('nervous', 'say I begin.', 'hang');
   expect(run).toMatchObject({ status: 'error', error: { code: 'STALLED' } });
-  const quiet = storedEvents(squad).filter(
+  const quiet = (await storedEvents(squad)).filter(
     ({ type, run_id }) => type === 'run.quiet' && run_id === run.spawn_id,
   );
   expect(quiet.map(({ data }) => data.state)).toEqual(['stalled']);

@@ -66,7 +66,7 @@ describe.each(TABLE)('an agent with the role %s', (role, has) => {
     'calls %s, which is answered as its type says and written down',
     { tags: ['D1', 'D7'] },
     async name => {
-      const before = lastSeq(squad);
+      const before = await lastSeq(squad);
       const client = await agent.overHttp(true);
       const call = client.callTool({ name, arguments: CALLS[name] });
       const code = has[name];
@@ -80,7 +80,7 @@ describe.each(TABLE)('an agent with the role %s', (role, has) => {
           suggestions: [expect.any(String)],
         });
       }
-      const told = storedEvents(squad, before).filter(({ type }) => type === 'tool.called');
+      const told = (await storedEvents(squad, before)).filter(({ type }) => type === 'tool.called');
       expect(told).toMatchObject([
         { run_id: agent.id, data: { tool: name, ok: false, code: code ?? 'NOT_ALLOWED' } },
       ]);
@@ -115,9 +115,9 @@ test("a client that only has a run's mark in the environment has none of them", 
   expect(names).toContain('squad_status');
   expect(names.filter(name => AGENT_TOOLS.includes(name))).toEqual([]);
   for (const name of AGENT_TOOLS) {
-    const before = lastSeq(squad);
+    const before = await lastSeq(squad);
     await expect(client.callTool({ name, arguments: CALLS[name] })).rejects.toThrow(name);
-    expect(storedEvents(squad, before)).toMatchObject([
+    expect(await storedEvents(squad, before)).toMatchObject([
       { run_id: agent.id, type: 'tool.called', data: { tool: name, code: 'NOT_ALLOWED' } },
     ]);
   }
@@ -181,9 +181,9 @@ test('a run that has ended has none of them left', { tags: ['S3'] }, async () =>
   const agent = await RunningAgent.start(squad, 'coder');
   const client = await agent.overRelay();
   await agent.end();
-  const before = lastSeq(squad);
+  const before = await lastSeq(squad);
   await expect(client.callTool({ name: 'request_review', arguments: {} })).rejects.toThrow('request_review');
-  expect(storedEvents(squad, before)).toMatchObject([
+  expect(await storedEvents(squad, before)).toMatchObject([
     { run_id: agent.id, type: 'tool.called', data: { tool: 'request_review', code: 'NOT_ALLOWED' } },
   ]);
 });

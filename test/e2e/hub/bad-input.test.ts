@@ -30,14 +30,14 @@ const call = (args: Record<string, unknown>, on = client) =>
 
 /** Makes a call that must be refused, and sees to it that the refusal is all that is left of it. */
 async function refused(args: Record<string, unknown>, on = client): Promise<Refused['error']> {
-  const [before, seq] = [footprint(squad), lastSeq(squad)];
+  const [before, seq] = [await footprint(squad), await lastSeq(squad)];
   const result = await call(args, on);
   expect(result.isError).toBe(true);
   const { error } = result.structuredContent as unknown as Refused;
   expect(JSON.stringify(result.structuredContent).length).toBeLessThan(12_000);
   expect(error.suggestions?.length).toBeGreaterThan(0);
-  expect(footprint(squad)).toEqual(before);
-  expect(storedEvents(squad, seq)).toMatchObject([
+  expect(await footprint(squad)).toEqual(before);
+  expect(await storedEvents(squad, seq)).toMatchObject([
     {
       type: 'tool.called',
       data: { tool: 'start_squad_members', client: expect.any(String), ok: false, code: error.code },
@@ -318,11 +318,11 @@ describe('arguments of the wrong shape', () => {
 test('an unknown tool is refused as the protocol says, and the attempt is on record', {
   tags: ['D7', 'D8'],
 }, async () => {
-  const seq = lastSeq(squad);
+  const seq = await lastSeq(squad);
   await expect(client.callTool({ name: 'start_squad', arguments: {} })).rejects.toThrow(
     'Unknown tool: start_squad',
   );
-  expect(storedEvents(squad, seq)).toMatchObject([
+  expect(await storedEvents(squad, seq)).toMatchObject([
     { type: 'tool.called', data: { tool: 'start_squad', ok: false, code: 'UNKNOWN_OPERATION' } },
   ]);
 });

@@ -127,7 +127,7 @@ describe('an agent whose role grants nothing', () => {
   );
 
   test('finds every other tool as unknown as one that does not exist, and each try is an event', async () => {
-    const before = lastSeq(squad);
+    const before = await lastSeq(squad);
     const agent = await startRunning('coder');
     const client = await RawMcp.legacy(squad, { args: ['--identity', agent.file] });
     const denied = [
@@ -142,7 +142,7 @@ describe('an agent whose role grants nothing', () => {
     for (const name of denied)
       expect((await words(name)).replaceAll(name, 'no_such_tool')).toBe(await words('no_such_tool'));
     await client.close();
-    const codes = storedEvents(squad, before)
+    const codes = (await storedEvents(squad, before))
       .filter(({ type, run_id }) => type === 'tool.called' && run_id === agent.id)
       .map(({ data }) => [data.tool, data.code]);
     for (const name of denied) expect(codes).toContainEqual([name, 'NOT_ALLOWED']);
@@ -155,7 +155,7 @@ describe('an agent whose role grants nothing', () => {
     ['without its environment', `env -i HOME="$HOME" SQUAD_HOME="$SQUAD_HOME" ${CLI}`],
     ["with another run's mark", `SQUAD_RUN_ID=run_0000000000 ${CLI}`],
   ])('may do nothing with a terminal of ours started %s', async (_, command) => {
-    const before = lastSeq(squad);
+    const before = await lastSeq(squad);
     const { id, said } = await toRun(
       'coder',
       ...[
@@ -172,7 +172,7 @@ describe('an agent whose role grants nothing', () => {
     expect(said.match(/\(exit code 4\)/g)).toHaveLength(7);
     expect(said.match(new RegExp(`inside run ${id}`, 'g'))).toHaveLength(7);
     expect(said).toContain('`spawn: true`');
-    const denied = storedEvents(squad, before).filter(
+    const denied = (await storedEvents(squad, before)).filter(
       ({ type, run_id, data }) => type === 'tool.called' && run_id === id && data.code === 'NOT_ALLOWED',
     );
     expect(denied.map(({ data }) => data.tool)).toEqual(
@@ -410,9 +410,9 @@ describe('a token', () => {
       expect(commands).not.toContain(agent.token);
     }
     expect(JSON.stringify(await squad.json(['show', agent.id]))).not.toContain(agent.token);
-    expect(tokenHashOf(squad, agent.id)).toMatch(/^[0-9a-f]{64}$/);
+    expect(await tokenHashOf(squad, agent.id)).toMatch(/^[0-9a-f]{64}$/);
     await agent.end();
-    expect(tokenHashOf(squad, agent.id)).toBeNull();
+    expect(await tokenHashOf(squad, agent.id)).toBeNull();
   });
 });
 

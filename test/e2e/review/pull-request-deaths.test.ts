@@ -50,7 +50,7 @@ describe.each(ASKERS)('a pull request of the %s', (asker, task, steps) => {
       expect(host.files(branch)).not.toContain('REVIEW_FEEDBACK.md');
       expect(host.tip(branch)).toBe(squad.git('rev-parse', branch));
       expect(squad.gitIn(path, 'status', '--porcelain')).toBe('');
-      expect(intentsOf(squad)).toEqual([]);
+      expect(await intentsOf(squad)).toEqual([]);
       if (asker === 'coder') return;
       const { reviews } = await squad.json<{ reviews: { outcome: string; reviewerId: string }[] }>([
         'review',

@@ -65,7 +65,7 @@ describe('the hub is killed', () => {
     const branches = () => squad.git('branch', '--list', 'squad/*').split('\n');
     await until('the branch of the reviewer is gone', () => branches().length === 1);
     expect(squad.git('worktree', 'list', '--porcelain').match(/^worktree /gm)).toHaveLength(2);
-    await until('nothing is left to do', () => intentsOf(squad).length === 0);
+    await until('nothing is left to do', async () => (await intentsOf(squad)).length === 0);
   });
 
   test('while a task is given up, and it is given up', async () => {
@@ -82,7 +82,7 @@ describe('the hub is killed', () => {
     const { run } = await squad.json<Shown>(['show', id]);
     expect(run).toMatchObject({ status: 'abandoned', turn: 1 });
     await until('all work trees are gone', () => trees(squad).length === 0);
-    await until('nothing is left to do', () => intentsOf(squad).length === 0);
+    await until('nothing is left to do', async () => (await intentsOf(squad)).length === 0);
   });
 });
 

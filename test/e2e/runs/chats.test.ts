@@ -53,7 +53,7 @@ describe('in stateless mode', () => {
 
   test('a chatId refuses the call', async () => {
     const client = await squad.client({ env: { RUN_TEMPLATE: 'cat' } });
-    const before = footprint(squad);
+    const before = await footprint(squad);
     const result = await client.callTool({
       name: 'start_squad_members',
       arguments: one('x', { chatId: 'c' }),
@@ -61,7 +61,7 @@ describe('in stateless mode', () => {
     expect(result.structuredContent).toMatchObject({
       error: { code: 'INVALID_INPUT', message: 'members[0].chatId is given, but STATE_MODE is stateless' },
     });
-    expect(footprint(squad)).toEqual(before);
+    expect(await footprint(squad)).toEqual(before);
   });
 });
 
@@ -100,7 +100,7 @@ describe('in stateful mode', () => {
 
   test('the same chat for two members refuses the call', async () => {
     const client = await open();
-    const before = footprint(squad);
+    const before = await footprint(squad);
     const refused = await start(client, {
       members: [...one('a', { chatId: 'shared' }).members, ...one('b', { chatId: 'shared' }).members],
     });
@@ -108,7 +108,7 @@ describe('in stateful mode', () => {
       code: 'CHAT_BUSY',
       message: 'Chat shared is in use by another member of this call',
     });
-    expect(footprint(squad)).toEqual(before);
+    expect(await footprint(squad)).toEqual(before);
   });
 
   test('a chat another run works on refuses the call until that run has ended', {
@@ -116,14 +116,14 @@ describe('in stateful mode', () => {
   }, async () => {
     const client = await open({ RUN_TEMPLATE: './waits.sh <%= chatId %>', MCP_TOOL_TIMEOUT: '200' });
     const first = await startRunning(client, 'held');
-    const before = footprint(squad);
+    const before = await footprint(squad);
     const refused = await start(client, one('b', { chatId: 'held' }));
     expect(refused.error).toMatchObject({
       code: 'CHAT_BUSY',
       message: `Chat held is in use by run ${first.members[0]!.memberId}`,
     });
     expect(refused.error.suggestions!.join()).toContain('get_result');
-    expect(footprint(squad)).toEqual(before);
+    expect(await footprint(squad)).toEqual(before);
     squad.write('release-held', '');
     await strictCall(client, 'get_result', { squad_id: first.squadId, wait_seconds: 90 });
     await until('the run is over', async () => {
@@ -240,12 +240,12 @@ describe('chats of the scripted engine', () => {
   });
 
   test.each(['never-seen', '../../escape', ''])('a chat that does not exist is refused: %j', async chatId => {
-    const before = footprint(squad);
+    const before = await footprint(squad);
     const client = await scripted();
     const result = await client.callTool({ name: 'start_squad_members', arguments: one('x', { chatId }) });
     const { error } = result.structuredContent as unknown as Refused;
     expect(error.code).toBe(chatId === '' ? 'INVALID_INPUT' : 'CHAT_UNKNOWN');
-    expect(footprint(squad)).toEqual(before);
+    expect(await footprint(squad)).toEqual(before);
   });
 
   test('squad run --chat resumes a chat', async () => {

@@ -217,14 +217,14 @@ describe('squad reply', () => {
 
   test('is refused while the run is running', async () => {
     const [id] = await detached('coder', fenced('await never-2'));
-    const before = footprint(squad);
+    const before = await footprint(squad);
     expect(await squad.run(['reply', id!, 'More.'])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(
         /is still (queued|running): its chat is in use \(CHAT_BUSY\)\n.*squad wait/,
       ),
     });
-    expect(footprint(squad)).toEqual(before);
+    expect(await footprint(squad)).toEqual(before);
     await squad.run(['cancel', id!]);
   });
 
@@ -478,14 +478,14 @@ describe('squad retry', () => {
       stderr: expect.stringMatching(/is still (queued|running) \(RUN_NOT_OVER\)\n.*squad cancel/),
     });
     await squad.run(['cancel', id!]);
-    const before = footprint(squad);
+    const before = await footprint(squad);
     expect((await squad.run(['retry', 'nope'])).stderr).toContain('There is no run or squad nope');
     expect(await squad.run(['retry', id!, '--engine', 'nothing'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('ENGINE_UNKNOWN'),
     });
     expect((await squad.run(['retry', id!, '--timeout', '0'])).code).toBe(2);
-    expect(footprint(squad)).toEqual(before);
+    expect(await footprint(squad)).toEqual(before);
   });
 });
 

@@ -216,21 +216,21 @@ describe('squad prune', () => {
   }, async () => {
     const alive = await detached(fenced('hang'));
     await running(alive);
-    const before = footprint(squad);
+    const before = await footprint(squad);
     expect((await squad.run(['prune', '--dry-run'])).stdout).toMatch(/^0 runs ended more than 30 days ago/);
     expect(await squad.json(['prune', '--dry-run', '--days', '0'])).toMatchObject({
       runs: before.runs - 1,
       bytes: null,
       dryRun: true,
     });
-    expect(footprint(squad)).toEqual(before);
+    expect(await footprint(squad)).toEqual(before);
     const pruned = await squad.json<{ runs: number; bytes: number }>(['prune', '--days', '0']);
     expect(pruned).toMatchObject({ runs: before.runs - 1, days: 0, dryRun: false });
     expect(pruned.bytes).toBeGreaterThan(1000);
-    expect(footprint(squad)).toEqual({ squads: 1, runs: 1, folders: [alive] });
+    expect(await footprint(squad)).toEqual({ squads: 1, runs: 1, folders: [alive] });
     expect(existsSync(join(squad.home, 'runs', talker))).toBe(false);
     expect(await squad.run(['show', talker])).toMatchObject({ code: 2 });
-    expect(storedEvents(squad).at(-1)).toMatchObject({
+    expect((await storedEvents(squad)).at(-1)).toMatchObject({
       type: 'runs.pruned',
       data: { runs: pruned.runs, bytes: pruned.bytes },
     });

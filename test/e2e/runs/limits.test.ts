@@ -65,7 +65,7 @@ describe('the whole tree of an agent that ignores being asked to stop is ended',
       runs: [{ status: 'cancelled', was_running: true }],
     });
     expect(pidsIn('cancelled').filter(isAlive)).toEqual([]);
-    const events = storedEvents(squad).filter(event => event.run_id === started.members[0]!.memberId);
+    const events = (await storedEvents(squad)).filter(event => event.run_id === started.members[0]!.memberId);
     expect(events.map(event => event.type)).toEqual([
       'run.queued',
       'run.started',
@@ -214,14 +214,14 @@ describe('more runs than may work at once', () => {
     await squad.json(['config', 'set', 'limits.spawns_per_minute', '1']);
     try {
       const client = await open({ RUN_TEMPLATE: 'true' });
-      const before = footprint(squad);
+      const before = await footprint(squad);
       const refused = await strictCall<Refused>(client, 'start_squad_members', {
         members: [...one('a').members, ...one('b').members],
       });
       expect(refused.error).toMatchObject({ code: 'SPAWN_RATE_LIMIT', kind: 'state' });
       expect(refused.error.message).toMatch(/the limit is 1 \(limits\.spawns_per_minute\)$/);
       expect(refused.error.suggestions!.join()).toMatch(/squad config set limits\.spawns_per_minute \d+/);
-      expect(footprint(squad)).toEqual(before);
+      expect(await footprint(squad)).toEqual(before);
       expect(await squad.run(['run', '--engine', 'scripted', 'coder', 'x'])).toMatchObject({ code: 4 });
     } finally {
       await squad.unlimited();

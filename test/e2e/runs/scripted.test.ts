@@ -165,7 +165,7 @@ describe('a replay of a recorded run', () => {
     });
     const output = await wholeStream(client, replayed.memberId, 'stdout');
     expect(output.endsWith(inWorkspace('recorded.jsonl'))).toBe(true);
-    const took = storedEvents(squad).find(
+    const took = (await storedEvents(squad)).find(
       event => event.run_id === replayed.memberId && event.type === 'run.ended',
     )!.data.durationMs;
     // Not a measure of speed: a replay that does not wait at all would be done long before.
@@ -196,10 +196,10 @@ describe('a replay of a recorded run', () => {
 });
 
 async function refusedScript(task: string, message: string): Promise<void> {
-  const before = footprint(squad);
+  const before = await footprint(squad);
   const refused = await strictCall<Refused>(client, 'start_squad_members', {
     members: [{ roleId: 'coder', task }],
   });
   expect(refused.error).toMatchObject({ code: 'SCRIPT_INVALID', message: expect.stringContaining(message) });
-  expect(footprint(squad)).toEqual(before);
+  expect(await footprint(squad)).toEqual(before);
 }

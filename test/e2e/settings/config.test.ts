@@ -236,7 +236,7 @@ describe('the limits of the hub', () => {
       'limits.depth is 2 (the default)\n',
     );
     expect(await setting('limits.depth')).toMatchObject({ value: 2, origin: 'default' });
-    expect(storedEvents(squad).filter(event => event.type === 'setting.changed')).toMatchObject([
+    expect((await storedEvents(squad)).filter(event => event.type === 'setting.changed')).toMatchObject([
       { data: { key: 'limits.spawns_per_minute' } },
       { data: { key: 'tmux.sessions' } },
       { data: { key: 'limits.depth', value: '5' } },

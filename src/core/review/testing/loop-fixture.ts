@@ -8,7 +8,7 @@ import type { Review } from '../../../schema/review.ts';
 import type { Run } from '../../../schema/run.ts';
 import { openForTest } from '../../../store/fixtures/open-for-test.ts';
 import { aRun, aSquad } from '../../../store/fixtures/sample-rows.ts';
-import { tempFile } from '../../../store/fixtures/temp-file.ts';
+import { tempDatabase } from '../../../store/fixtures/temp-database.ts';
 import { Repository } from '../../../workspace/testing/repository.ts';
 import { createBranches } from '../../../workspace/worktrees/run-branch.ts';
 import { createWorktrees } from '../../../workspace/worktrees/worktrees.ts';
@@ -56,7 +56,7 @@ export class LoopFixture {
   }
 
   static async open(): Promise<LoopFixture> {
-    const fixture = new LoopFixture(await openForTest(tempFile()));
+    const fixture = new LoopFixture(await openForTest(await tempDatabase()));
     fixture.start();
     await fixture.loop.recover();
     onTestFinished(() => fixture.loop.close());
