@@ -13,7 +13,7 @@ const [attacks, faults, others] = readDocument('docs/security-tests.md')
   .map(tableRows);
 
 /** How many items each part of the specification has. */
-const PARTS = { A: 12, B: 12, C: 11, D: 10, E: 10, F: 9, G: 7, H: 5, I: 4 };
+const PARTS = { A: 12, B: 12, C: 11, D: 10, E: 10, F: 9, G: 7, H: 8, I: 4 };
 
 describe('docs/coverage.md', () => {
   test('has every item once, in order', () => {

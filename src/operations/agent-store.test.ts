@@ -89,8 +89,8 @@ test('an agent finds its runs by task and by work tree, and nobody else’s', as
 test('an agent has these reads and nothing else of the store', async () => {
   const { store, planner } = await twoTasks();
   expect(Object.keys(asSeenBy(store, planner)).sort()).toEqual([
-    ...['events', 'figures', 'idsLike', 'leftWithError', 'liveRuns', 'onEvents', 'recentIds', 'review'],
-    ...['reviewLimit', 'reviews', 'run', 'runs', 'spent', 'squad', 'squadsOfBacklog', 'turns'],
+    ...['events', 'figures', 'idsLike', 'leftWithError', 'liveRuns', 'onEvents', 'otherOwner', 'recentIds'],
+    ...['review', 'reviewLimit', 'reviews', 'run', 'runs', 'spent', 'squad', 'squadsOfBacklog', 'turns'],
   ]);
 });
 

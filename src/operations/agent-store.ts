@@ -88,6 +88,7 @@ export function agentStore(
       const verdicts = await Promise.all(squads.map(({ id }) => squadIsSeen(id)));
       return squads.filter((_, i) => verdicts[i]);
     },
+    otherOwner: async id => ((await run(id)) ? store.otherOwner(id) : null),
     liveRuns: async () => seen(await store.liveRuns()),
     leftWithError: async (filter, at) => seen(await store.leftWithError(filter, at)),
     spent: async ({ since = 0, until = Number.POSITIVE_INFINITY, squadId }) =>

@@ -36,6 +36,7 @@ export type AgentStore = Pick<
   | 'runs'
   | 'squad'
   | 'squadsOfBacklog'
+  | 'otherOwner'
   | 'liveRuns'
   | 'turns'
   | 'events'

@@ -30,6 +30,7 @@ const ERRORS = {
   SCRIPT_INVALID: { kind: 'usage', exit: 2 },
   RUN_UNKNOWN: { kind: 'usage', exit: 2 },
   SQUAD_UNKNOWN: { kind: 'usage', exit: 2 },
+  RUN_ELSEWHERE: { kind: 'state', exit: 2 },
   RUN_NOT_OVER: { kind: 'state', exit: 2 },
   RUN_OVER: { kind: 'state', exit: 2 },
   CHAT_BUSY: { kind: 'state', exit: 2 },

@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Kysely, Transaction } from 'kysely';
+import type { OtherHub } from '../core/ports/store.ts';
 import type { SquadError } from '../schema/error.ts';
+import type { RunId } from '../schema/ids.ts';
 import type { NewEventRow, Tables } from './tables.ts';
 
 /** SQL that Kysely cannot express. Everything else uses `db`. */
@@ -21,8 +23,12 @@ export interface Backend {
   append(trx: Transaction<Tables>, events: NewEventRow[]): Promise<number[]>;
   /** Number of the last event ever appended, even if it was pruned. */
   lastSequence(): Promise<number>;
-  /** Assigns the database to this home, if several homes can reach it. Call this after the migrations. */
-  claim?(): Promise<void>;
+  /** Id of this hub, if several hubs can use the database. Null for SQLite. */
+  hub: string | null;
+  /** Records that this hub uses the database, if several hubs can. Call this after the migrations. */
+  register?(): Promise<void>;
+  /** The hub that owns the run. Null if it is this hub. */
+  otherOwner?(runId: RunId): Promise<OtherHub | null>;
   /** Makes the database skip event numbers up to this one, so that they are never used again. */
   skipTo(trx: Transaction<Tables>, seq: number): Promise<void>;
   /** Checks the whole file, which takes seconds for a large one. Returns the fault, or null. */

@@ -10,7 +10,7 @@ import type { BoardFilter, BoardStore, EndedFilter } from '../core/ports/store.t
 import { DECISION_COUNTS_MS, FAILURE_COUNTS_MS, FAILURES } from '../core/runs/board.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import type { Run, Squad, Turn } from '../schema/run.ts';
-import { type Db, indexedBy, isSqlite, LIVE, type Slice } from './queries.ts';
+import { type Db, indexedBy, isOwn, isSqlite, LIVE, type Slice } from './queries.ts';
 import { type RunRow, rowToRun, rowToSquad, rowToTurn, type SquadRow, type Tables } from './tables.ts';
 
 type Runs = ExpressionBuilder<Tables, 'runs'>;
@@ -81,7 +81,7 @@ export async function leftWithError(db: Db, filter: BoardFilter, at: number): Pr
   const wanted = [...matching(db, RUNS, filter), RUNS.not(laterOfTask(RUNS))];
   const { rows } = await sql<RunRow>`
     select * from runs ${indexedBy(db, 'runs_left_with_error')}
-    where status = 'completed' and error is not null and ended_at >= ${at - DECISION_COUNTS_MS} and ${RUNS.and(wanted)}
+    where status = 'completed' and error is not null and ended_at >= ${at - DECISION_COUNTS_MS} and ${RUNS.and(wanted)} and ${isOwn(db, 'runs')}
     order by created_at desc, id`.execute(db);
   return rows.map(rowToRun);
 }
@@ -221,7 +221,7 @@ function matching(
   return [
     ...(workspace === undefined ? [] : [eb('workspace', '=', workspace)]),
     ...(squadId === undefined ? [] : [eb('squad_id', '=', squadId)]),
-    ...(hasWorktree ? [eb('worktree', 'is not', null)] : []),
+    ...(hasWorktree ? [eb('worktree', 'is not', null), isOwn(db, 'runs')] : []),
     ...terms.map(term => {
       const pattern = `%${term.replace(/[\\%_]/g, '\\$&')}%`;
       return eb.or(SEARCHED.map(column => sql<SqlBool>`${column} ${like} ${pattern} escape '\\'`));

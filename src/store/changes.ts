@@ -1,5 +1,6 @@
 import type { Transaction } from 'kysely';
 import type { Change } from '../core/ports/store.ts';
+import { HubSettings } from '../schema/config.ts';
 import { intentToRow, isSqlite } from './queries.ts';
 import {
   type ChatRow,
@@ -55,6 +56,13 @@ export async function putRows(trx: Trx, rows: Rows): Promise<void> {
   for (const limit of rows.reviewLimits) await putReviewLimit(trx, limit);
   for (const row of rows.lines) await trx.insertInto('sent_lines').values(row).execute();
 }
+
+/**
+ * Key of a setting in the table. Limits and budgets hold for all hubs of a database. All other settings, such as the
+ * port and the machines, are of one hub, and their key begins with the id of that hub.
+ */
+export const storedKey = (key: string, hub: string | null): string =>
+  hub === null || key in HubSettings.shape ? key : `${hub}/${key}`;
 
 export async function putSetting(trx: Trx, key: string, value: string | null): Promise<void> {
   if (value === null) {

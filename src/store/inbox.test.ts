@@ -1,27 +1,13 @@
 import { expect, test } from 'vitest';
 import { newInboxId } from '../schema/ids.ts';
 import type { InboxItem } from '../schema/inbox.ts';
-import type { Run } from '../schema/run.ts';
 import { openForTest } from './fixtures/open-for-test.ts';
-import { aRun, aSquad } from './fixtures/sample-rows.ts';
+import { aRun, aSquad, anItem as item } from './fixtures/sample-rows.ts';
 import { tempDatabase } from './fixtures/temp-database.ts';
 import { openStore } from './open.ts';
 
 const squad = aSquad();
 const runs = [aRun(squad), aRun(squad, { position: 1 })] as const;
-const item = ({ id: runId, squadId }: Run, more: Partial<InboxItem> = {}): InboxItem => ({
-  ...{ id: newInboxId(), runId, squadId, kind: 'question', source: null },
-  question: 'Say "why"; $(rm) `x`\n😀',
-  details: null,
-  choices: ['ü', 'quote "'],
-  fields: [],
-  owner: 'user',
-  default: null,
-  createdAt: 1_700_000_000_000,
-  deadlineAt: 1_700_000_100_000,
-  ...{ state: 'open', answer: null, answeredBy: null, answeredAt: null, heardAt: null },
-  ...more,
-});
 
 test('a question comes back whole, also after reopening, and is replaced whole', async () => {
   const file = await tempDatabase();

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Conversation, ConversationFilter, PlacedMessage } from '../core/ports/store.ts';
 import { NATIVE, type StoredMessage, subagentOfLabel, TracePart } from '../schema/conversation.ts';
 import type { RunId } from '../schema/ids.ts';
-import type { Db } from './queries.ts';
+import { type Db, isOwn } from './queries.ts';
 import { type ConversationRow, fromJson, type MessageRow, type Tables } from './tables.ts';
 
 export const messageToRow = (message: PlacedMessage): MessageRow => ({
@@ -171,6 +171,7 @@ export async function unclosedConversations(db: Db, limit: number): Promise<RunI
     .select('runs.id')
     .where('runs.engine', '=', NATIVE)
     .where('runs.ended_at', 'is not', null)
+    .where(isOwn(db, 'runs'))
     .where(({ not, exists, selectFrom }) =>
       not(
         exists(

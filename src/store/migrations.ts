@@ -1,7 +1,14 @@
 import { sql } from 'kysely';
 import { SquadError } from '../schema/error.ts';
 import type { Backend } from './backend.ts';
-import { COUNT_RUN, EVENT_FIELDS, forPostgres, WORKTREE_FIELDS } from './postgres/schema.ts';
+import {
+  COUNT_RUN,
+  EVENT_FIELDS,
+  forPostgres,
+  LOCK_MIGRATIONS,
+  OWNED_BY_HUBS,
+  WORKTREE_FIELDS,
+} from './postgres/schema.ts';
 import { isSqlite } from './queries.ts';
 
 /**
@@ -43,10 +50,10 @@ const eventsView = (eventFields: string) =>
          from events`;
 
 /**
- * SQL for both databases, or for each one. `postgres` is null if the statement only converts old rows, which PostgreSQL
- * databases do not have.
+ * SQL for both databases, or for each one. Null if that database needs no statement: only SQLite databases have old rows
+ * to convert, and only PostgreSQL databases serve several hubs.
  */
-type Statement = string | { sqlite: string; postgres: string | null };
+type Statement = string | { sqlite: string | null; postgres: string | null };
 
 /** Migrations in order of application. A released migration never changes. */
 export const MIGRATIONS: { name: string; statements: Statement[] }[] = [
@@ -280,6 +287,10 @@ export const MIGRATIONS: { name: string; statements: Statement[] }[] = [
          started_at, ended_at, cost_usd, input_tokens, output_tokens, cost_is_estimated)`,
     ],
   },
+  {
+    name: '011-hubs',
+    statements: OWNED_BY_HUBS.map(postgres => ({ sqlite: null, postgres })),
+  },
 ];
 
 /** Returns the statements of a migration for one of the two databases. */
@@ -294,6 +305,8 @@ export const statementsFor = (database: 'sqlite' | 'postgres', statements: State
 export async function migrate(backend: Backend, file: string, version: string): Promise<void> {
   const database = isSqlite(backend.db) ? 'sqlite' : 'postgres';
   await backend.write(async trx => {
+    // Several hubs of one PostgreSQL database may start at the same time.
+    if (database === 'postgres') await sql.raw(LOCK_MIGRATIONS).execute(trx);
     const [table] = statementsFor(database, [
       `create table if not exists migrations (
       name text not null primary key, applied_at bigint not null, version text not null)`,

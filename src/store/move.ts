@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { SquadError } from '../schema/error.ts';
 import type { Backend } from './backend.ts';
+import { storedKey } from './changes.ts';
 import type { Tables } from './tables.ts';
 
 /** Tables that are not copied. Triggers fill the first two, and `migrate` fills the last one. */
@@ -27,7 +28,7 @@ const ROWS_AT_ONCE = 500;
 
 /**
  * Copies every row into an empty database, in one transaction. Event numbers stay the same, so clients can continue to
- * read from their last event. Returns the number of rows of each table.
+ * read from their last event. The rows belong to the hub of this home. Returns the number of rows of each table.
  */
 export async function moveRows(
   from: Backend,
@@ -43,7 +44,9 @@ export async function moveRows(
       for await (const rows of pagesOf(from.db, table)) {
         await trx
           .insertInto(table as 'settings')
-          .values(rows)
+          .values(
+            table === 'settings' ? rows.map(row => ({ ...row, key: storedKey(row.key, to.hub) })) : rows,
+          )
           .execute();
         counts[table] += rows.length;
       }

@@ -49,7 +49,7 @@ export async function openBackend(options: StoreOptions, windowMs: number): Prom
     const backend = isPostgres ? await openPostgres(database, home) : openSqlite(name);
     try {
       await migrate(backend, name, version);
-      await backend.claim?.();
+      await backend.register?.();
       return backend;
     } catch (thrown) {
       await backend.close();

@@ -1,4 +1,11 @@
-import { type ExpressionBuilder, type Kysely, type RawBuilder, SqliteAdapter, sql } from 'kysely';
+import {
+  type ExpressionBuilder,
+  type Kysely,
+  type RawBuilder,
+  type SqlBool,
+  SqliteAdapter,
+  sql,
+} from 'kysely';
 import type { RunSums } from '../core/cost/usage.ts';
 import type {
   BoardStore,
@@ -14,6 +21,7 @@ import type { InboxId, ReviewId, RunId, SquadId } from '../schema/ids.ts';
 import type { InboxItem } from '../schema/inbox.ts';
 import { Intent, type Review } from '../schema/review.ts';
 import { type Chat, isEnd, type Run, RunStatus, type Squad, type Turn } from '../schema/run.ts';
+import { ofThisHub } from './postgres/schema.ts';
 import {
   fromJson,
   type IntentRow,
@@ -33,6 +41,10 @@ export const LIVE = RunStatus.options.filter(status => !isEnd(status));
 export type Db = Kysely<Tables>;
 
 export const isSqlite = (db: Db): boolean => db.getExecutor().adapter instanceof SqliteAdapter;
+
+/** Condition for rows of this hub. All rows of a SQLite database are of its only hub. */
+export const isOwn = (db: Db, table: 'runs' | 'inbox' | 'reviews' | 'intents'): RawBuilder<SqlBool> =>
+  isSqlite(db) ? sql`true` : sql.raw(ofThisHub(table));
 
 /** Makes SQLite use this index, because SQLite would choose a slower one. PostgreSQL chooses by its statistics. */
 export const indexedBy = (db: Db, index: string): RawBuilder<unknown> =>
@@ -72,7 +84,7 @@ function runsIn(db: Db, filter: RunFilter) {
   if (filter.parentId !== undefined) query = query.where('parent_id', '=', filter.parentId);
   if (filter.status) query = query.where('status', 'in', filter.status);
   if (filter.lineageId !== undefined) query = query.where('lineage_id', '=', filter.lineageId);
-  if (filter.hasWorktree) query = query.where('worktree', 'is not', null);
+  if (filter.hasWorktree) query = query.where('worktree', 'is not', null).where(isOwn(db, 'runs'));
   if (filter.before !== undefined) query = query.where('created_at', '<', filter.before);
   return filter.squadId === undefined
     ? query.orderBy('created_at', 'desc').orderBy('id')
@@ -90,7 +102,7 @@ export async function runsById(db: Db, ids: readonly RunId[]): Promise<Run[]> {
 }
 
 export async function liveRuns(db: Db): Promise<Run[]> {
-  const query = db.selectFrom('runs').selectAll().where('status', 'in', LIVE);
+  const query = db.selectFrom('runs').selectAll().where('status', 'in', LIVE).where(isOwn(db, 'runs'));
   // Members of a squad have the same creation time; they wait and start in the order of the request.
   const inOrder = query.orderBy('created_at').orderBy('squad_id').orderBy('position');
   return (await inOrder.execute()).map(rowToRun);
@@ -104,6 +116,7 @@ export async function runsAskedToStop(db: Db): Promise<Set<RunId>> {
     .distinct()
     .where('runs.status', 'in', LIVE)
     .where('events.type', '=', 'run.stopping')
+    .where(isOwn(db, 'runs'))
     .execute();
   return new Set(rows.map(({ id }) => id));
 }
@@ -115,11 +128,12 @@ export async function endedSince(db: Db, since: number, limit: number): Promise<
 
 export async function countEndedBefore(db: Db, before: number): Promise<number> {
   const query = db.selectFrom('runs').select(({ fn }) => fn.countAll<number>().as('count'));
-  return Number((await query.where('ended_at', '<', before).executeTakeFirstOrThrow()).count);
+  const own = query.where('ended_at', '<', before).where(isOwn(db, 'runs'));
+  return Number((await own.executeTakeFirstOrThrow()).count);
 }
 
 export async function endedBefore(db: Db, before: number, limit: number): Promise<Run[]> {
-  const query = db.selectFrom('runs').selectAll().where('ended_at', '<', before);
+  const query = db.selectFrom('runs').selectAll().where('ended_at', '<', before).where(isOwn(db, 'runs'));
   return (await query.orderBy('ended_at').orderBy('id').limit(limit).execute()).map(rowToRun);
 }
 
@@ -301,9 +315,16 @@ const inSlice = (db: Db, { workspace, from, to }: { workspace?: string } & Slice
   ${indexedBy(db, 'runs_figures')} where created_at >= ${from} and created_at < ${to}
   ${workspace === undefined ? sql`` : sql`and workspace = ${workspace}`}`;
 
-export async function settings(db: Db): Promise<Record<string, string>> {
+/** Settings that hold for all hubs, and those of this hub. `storedKey` makes the keys. */
+export async function settings(db: Db, hub: string | null): Promise<Record<string, string>> {
   const rows = await db.selectFrom('settings').selectAll().execute();
-  return Object.fromEntries(rows.map(({ key, value }) => [key, value]));
+  const own = `${hub}/`;
+  return Object.fromEntries(
+    rows.flatMap(({ key, value }) => {
+      if (hub === null || !key.includes('/')) return [[key, value]];
+      return key.startsWith(own) ? [[key.slice(own.length), value]] : [];
+    }),
+  );
 }
 
 /** Upper bound of a prefix search: ids consist of digits and lower-case letters, and `{` follows `z`. */
@@ -347,7 +368,7 @@ export async function inboxItem(db: Db, id: InboxId): Promise<InboxItem | null> 
 export async function inboxItems(db: Db, filter: InboxFilter): Promise<InboxItem[]> {
   const { runId, state, isSettled, owner, idPrefix, limit } = filter;
   const id = db.dynamic.ref<'id'>('id');
-  let query = db.selectFrom('inbox').selectAll().limit(limit);
+  let query = db.selectFrom('inbox').selectAll().where(isOwn(db, 'inbox')).limit(limit);
   if (runId !== undefined) query = query.where('run_id', '=', runId);
   if (state !== undefined) query = query.where('state', '=', state);
   if (isSettled) query = query.where('state', '<>', 'open');
@@ -384,7 +405,7 @@ export async function reviews(db: Db, filter: ReviewFilter): Promise<Review[]> {
   if (lineageId !== undefined) query = query.where('lineage_id', '=', lineageId);
   if (coderId !== undefined) query = query.where('coder_id', '=', coderId);
   if (reviewerId !== undefined) query = query.where('reviewer_id', '=', reviewerId);
-  if (isOpen) query = query.where('outcome', 'is', null);
+  if (isOpen) query = query.where('outcome', 'is', null).where(isOwn(db, 'reviews'));
   if (workspace !== undefined)
     query = query.where(({ exists, selectFrom }) => {
       const coder = selectFrom('runs').select('runs.id').whereRef('runs.id', '=', 'reviews.coder_id');
@@ -395,8 +416,12 @@ export async function reviews(db: Db, filter: ReviewFilter): Promise<Review[]> {
 }
 
 export async function reviewedLineages(db: Db): Promise<RunId[]> {
-  const query = db.selectFrom('runs').select('lineage_id').distinct().where('status', 'in', LIVE);
-  const rows = await query
+  const rows = await db
+    .selectFrom('runs')
+    .select('lineage_id')
+    .distinct()
+    .where('status', 'in', LIVE)
+    .where(isOwn(db, 'runs'))
     .where(({ exists, selectFrom }) =>
       exists(
         selectFrom('reviews').select('reviews.id').whereRef('reviews.lineage_id', '=', 'runs.lineage_id'),
@@ -412,6 +437,7 @@ export async function reviewLimit(db: Db, lineageId: RunId): Promise<number | nu
 }
 
 export async function intents(db: Db): Promise<Intent[]> {
-  const rows = await db.selectFrom('intents').selectAll().orderBy('at').orderBy('id').execute();
+  const query = db.selectFrom('intents').selectAll().where(isOwn(db, 'intents'));
+  const rows = await query.orderBy('at').orderBy('id').execute();
   return rows.map(rowToIntent);
 }

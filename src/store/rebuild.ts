@@ -16,9 +16,10 @@ import type { EventBody, NewEvent } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
 import { isEnd, type RunStatus } from '../schema/run.ts';
 import type { Backend } from './backend.ts';
-import { putRows, putSetting, toRows } from './changes.ts';
+import { putRows, putSetting, storedKey, toRows } from './changes.ts';
 import type { Mark } from './commit-mark.ts';
 import { migrate } from './migrations.ts';
+import { isOwn, settings as settingsIn } from './queries.ts';
 import { sqliteFailure } from './sqlite/failure.ts';
 import { openSqlite } from './sqlite/open-sqlite.ts';
 import { salvage } from './sqlite/salvage.ts';
@@ -77,8 +78,8 @@ export function restoreRuns(
     const isNothing = Object.values(counts).every(count => count === 0);
     if (isBehind || (!mark && !isNothing)) {
       // An intent of an outdated state may have been carried out since. Rolling it back now could undo work.
-      await trx.deleteFrom('intents').execute();
-      if (mark) await replaceSettings(trx, mark.settings);
+      await trx.deleteFrom('intents').where(isOwn(trx, 'intents')).execute();
+      if (mark) await replaceSettings(trx, mark.settings, backend.hub);
     }
     if (isNothing && !isBehind && kept === null) return null;
     const restored: Restored = { why, kept, ...counts };
@@ -142,9 +143,13 @@ async function missingEvents(trx: Trx, runId: RunId, { events }: RunRecord): Pro
   });
 }
 
-async function replaceSettings(trx: Trx, settings: Record<string, string>): Promise<void> {
-  await trx.deleteFrom('settings').execute();
-  for (const [key, value] of Object.entries(settings)) await putSetting(trx, key, value);
+async function replaceSettings(
+  trx: Trx,
+  settings: Record<string, string>,
+  hub: string | null,
+): Promise<void> {
+  for (const key of Object.keys(await settingsIn(trx, hub))) await putSetting(trx, storedKey(key, hub), null);
+  for (const [key, value] of Object.entries(settings)) await putSetting(trx, storedKey(key, hub), value);
 }
 
 const eventOf = (restored: Restored): NewEvent => ({

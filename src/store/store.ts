@@ -19,7 +19,7 @@ import type { RunId, SquadId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
 import { type Backend, withRetry } from './backend.ts';
 import * as board from './board-queries.ts';
-import { putRows, putSetting, toRows } from './changes.ts';
+import { putRows, putSetting, storedKey, toRows } from './changes.ts';
 import * as talk from './message-queries.ts';
 import { conversationToRow, messageToRow } from './message-queries.ts';
 import * as queries from './queries.ts';
@@ -321,7 +321,7 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
 
   return {
     commit,
-    setSetting: (key, value) => write(trx => putSetting(trx, key, value)),
+    setSetting: (key, value) => write(trx => putSetting(trx, storedKey(key, backend.hub), value)),
     savePins,
     saveMessages,
     closeConversation: conversation => {
@@ -339,6 +339,7 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
     squad: id => read(db => queries.squad(db, id)),
     run: id => read(db => queries.run(db, id)),
     runs,
+    otherOwner: async id => (backend.otherOwner ? read(() => backend.otherOwner!(id)) : null),
     liveRuns: () => read(queries.liveRuns),
     runsAskedToStop: () => read(queries.runsAskedToStop),
     turns: runId => read(db => queries.turns(db, runId)),
@@ -355,7 +356,7 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
     spent: filter => read(db => queries.spent(db, filter)),
     figures,
     dearestSquads,
-    settings: () => read(queries.settings),
+    settings: () => read(db => queries.settings(db, backend.hub)),
     endedRuns,
     countEnded,
     liveIds: filter => read(db => board.liveIds(db, filter)),

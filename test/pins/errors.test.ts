@@ -30,6 +30,7 @@ const ERRORS: Record<ErrorCode, [kind: string, exit: number]> = {
   SCRIPT_INVALID: ['usage', 2],
   RUN_UNKNOWN: ['usage', 2],
   SQUAD_UNKNOWN: ['usage', 2],
+  RUN_ELSEWHERE: ['state', 2],
   RUN_NOT_OVER: ['state', 2],
   RUN_OVER: ['state', 2],
   CHAT_BUSY: ['state', 2],

@@ -44,29 +44,40 @@ test('a run, its output and settings are there for the next hub, and no SQLite f
   expect((await squad.run(['doctor'])).stdout).toContain(databaseName(database));
 });
 
-test('a second hub is refused, and the first loses nothing: also when it was killed', {
-  tags: ['H5'],
+test('two hubs on one database: each runs and recovers its own runs, also when one was killed', {
+  tags: ['H6'],
 }, async () => {
   const database = await newSchema();
-  const squad = squadOn(database);
-  const go = join(squad.workspace, 'go');
-  const id = await start(squad, `\`\`\`script\nsay half\nawait ${go}\nreport done\n\`\`\``);
-  await expect.poll(() => squad.statusOf(id)).toBe('running');
-  const other = squadOn(database);
-  const refused = await other.run(['hub', 'start']);
-  expect(refused).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/Another hub on .* uses the database/),
-  });
-  const pid = await squad.hubPid();
+  const [one, two] = [squadOn(database), squadOn(database)];
+  const go = join(one.workspace, 'go');
+  const script = `\`\`\`script\nsay half\nask Which one?\nawait ${go}\nreport done\n\`\`\``;
+  const first = await start(one, script);
+  const asked = async () => JSON.stringify(await one.json(['inbox'])).match(/ask_\w{10}/)?.[0] ?? '';
+  await expect.poll(asked).not.toBe('');
+  const second = await start(two, 'Say hello');
+  await expect.poll(() => two.statusOf(second)).toBe('completed');
+
+  const elsewhere = await two.run(['cancel', first]);
+  expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining(`hub of ${one.home} on `) });
+  expect(elsewhere.stderr).toContain('(RUN_ELSEWHERE)');
+  expect(JSON.stringify(await two.json(['inbox']))).not.toContain('ask_');
+  await two.json(['config', 'set', 'limits.spawns_per_minute', '77']);
+
+  // The next hub of the second home finds nothing to recover. The first hub is killed and recovers its run.
+  await two.run(['hub', 'stop']);
+  const pid = await one.hubPid();
   process.kill(pid, 'SIGKILL');
   await until('the hub is dead', () => !isAlive(pid));
-  const unfinished = await other.run(['hub', 'start']);
-  expect(unfinished).toMatchObject({ code: 1, stderr: expect.stringContaining('a run that has not ended') });
-  expect(unfinished.stderr).not.toContain(SECRET);
-  expect(await squad.statusOf(id)).toBe('running');
+  await two.hubPid();
+  expect(await two.statusOf(second)).toBe('completed');
+  expect(await query(database, `select status from runs where id = '${first}'`)).toEqual([
+    { status: 'running' },
+  ]);
+  expect(await one.statusOf(first)).toBe('running');
+  await one.json(['answer', await asked(), 'the first']);
   writeFileSync(go, '');
-  await expect.poll(() => squad.statusOf(id)).toBe('completed');
+  await expect.poll(() => one.statusOf(first)).toBe('completed');
+  expect((await one.run(['config', 'get', 'limits.spawns_per_minute'])).stdout).toContain('77');
 });
 
 test('a database that cannot be reached, and a URL that is none, are refused without the password', {

@@ -57,7 +57,7 @@ export interface RunFilter {
   parentId?: RunId;
   status?: Run['status'][];
   lineageId?: RunId;
-  /** Only runs with their own work tree. */
+  /** Only runs of this hub with their own work tree. */
   hasWorktree?: true;
   /** Only runs created before this time. Used for paging. */
   before?: number;
@@ -69,6 +69,7 @@ export interface ReviewFilter {
   coderId?: RunId;
   reviewerId?: RunId;
   workspace?: string;
+  /** Only open reviews of this hub. */
   isOpen?: true;
   limit: number;
 }
@@ -93,6 +94,12 @@ export interface FiguresFilter {
   until?: number;
 }
 
+/** A hub that uses the same database as this one. */
+export interface OtherHub {
+  home: string;
+  host: string;
+}
+
 export interface Store extends BoardStore {
   /** Applies changes in order, several in one transaction. Resolves when this change is on disk. */
   commit(change: Change): Promise<void>;
@@ -107,9 +114,11 @@ export interface Store extends BoardStore {
   run(id: RunId): Promise<Run | null>;
   /** Runs, newest first; the runs of a squad in member order. */
   runs(filter: RunFilter): Promise<Run[]>;
-  /** Every run that has not ended, oldest first. */
+  /** The other hub that owns this run. Null if this hub does, or if there is no such run. */
+  otherOwner(id: RunId): Promise<OtherHub | null>;
+  /** Every run of this hub that has not ended, oldest first. */
   liveRuns(): Promise<Run[]>;
-  /** Runs that have not ended and have a request to stop, in this turn or an earlier one. */
+  /** Runs of this hub that have not ended and have a request to stop, in this turn or an earlier one. */
   runsAskedToStop(): Promise<Set<RunId>>;
   /** Turns of a run, first to last. */
   turns(runId: RunId): Promise<Turn[]>;
@@ -117,15 +126,15 @@ export interface Store extends BoardStore {
   review(id: ReviewId): Promise<Review | null>;
   /** Reviews, oldest first. */
   reviews(filter: ReviewFilter): Promise<Review[]>;
-  /** Lineages with reviews and at least one run that has not ended. */
+  /** Lineages of this hub with reviews and at least one run that has not ended. */
   reviewedLineages(): Promise<RunId[]>;
   reviewLimit(lineageId: RunId): Promise<number | null>;
   inboxItem(id: InboxId): Promise<InboxItem | null>;
-  /** Items, newest first. */
+  /** Items of this hub, newest first. */
   inboxItems(filter: InboxFilter): Promise<InboxItem[]>;
   /** The last line that was sent to the agent in a turn. Null if there is none. */
   lastSentLine(turn: TurnRef): Promise<Pick<SentLine, 'offset' | 'line'> | null>;
-  /** Intents that were neither carried out nor undone, oldest first. */
+  /** Intents of this hub that were neither carried out nor undone, oldest first. */
   intents(): Promise<Intent[]>;
   events(filter: EventFilter): Promise<Event[]>;
   /** Run and squad ids that begin with `prefix` (with or without `run_` / `squad_`), newest first. */
@@ -148,8 +157,9 @@ export interface Store extends BoardStore {
   setSetting(key: string, value: string | null): Promise<void>;
   /** Runs that ended at this time or later. */
   endedSince(since: number, limit: number): Promise<Run[]>;
+  /** Number of runs of this hub that ended before this time. */
   countEndedBefore(before: number): Promise<number>;
-  /** Runs that ended before this time, oldest first. */
+  /** Runs of this hub that ended before this time, oldest first. */
   endedBefore(before: number, limit: number): Promise<Run[]>;
   /** Removes these runs with their events and inbox items, and squads and chats that no other run refers to. */
   forget(runIds: RunId[]): Promise<void>;

@@ -4,6 +4,7 @@ import { SquadError } from '../../schema/error.ts';
 import { RunId, SquadId } from '../../schema/ids.ts';
 import { isEnd, type Run, ShownRun, type Squad, shownRun } from '../../schema/run.ts';
 import { runName } from '../../schema/run-text.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { type AgentStore, operation, type Services } from '../operation.ts';
 
@@ -13,9 +14,21 @@ export async function findRun(
   given: string,
 ): Promise<Run> {
   const id = RunId.safeParse(given).success ? given : await expand(store, given, 'run');
-  const run = runner.current(id as RunId) ?? (await store.run(id as RunId));
+  const current = runner.current(id as RunId);
+  if (current) return current;
+  const run = await store.run(id as RunId);
   if (!run) throw await unknown(store, given, 'run');
+  await refuseElsewhere(store, run.id);
   return run;
+}
+
+/** Throws RUN_ELSEWHERE for a run of another hub, because its processes and files are there. */
+async function refuseElsewhere(store: AgentStore, id: RunId): Promise<void> {
+  const hub = await store.otherOwner(id);
+  if (!hub) return;
+  throw new SquadError('RUN_ELSEWHERE', `Run ${id} belongs to the hub of ${hub.home} on ${hub.host}`, {
+    suggestions: [`Use Squad on ${hub.host} with SQUAD_HOME=${shellWord(hub.home)}.`],
+  });
 }
 
 interface FoundSquad {
@@ -32,6 +45,7 @@ export async function findSquad(
   const squad = await store.squad(id);
   if (!squad) throw await unknown(store, given, 'squad');
   const rows = await store.runs({ squadId: id, limit: 100_000 });
+  if (rows[0] && !runner.current(rows[0].id)) await refuseElsewhere(store, rows[0].id);
   return { squad, runs: await Promise.all(rows.map(row => currentRun({ store, runner }, row))) };
 }
 

@@ -1,6 +1,7 @@
 import { asSquadError, SquadError } from '../../schema/error.ts';
 import type { Failure } from '../backend.ts';
 import { UnreadableRow } from '../tables.ts';
+import { OTHER_HUB } from './schema.ts';
 
 /** Returns the SQLSTATE of a server error. Null for errors of the connection and of our own code. */
 export function sqlState(thrown: unknown): string | null {
@@ -30,6 +31,7 @@ export function postgresFailure(thrown: unknown, name: string): Failure {
     const known = asSquadError(thrown);
     return known.code === 'INTERNAL' ? refused(name, message, thrown) : { kind: 'broken', error: known };
   }
+  if (state === OTHER_HUB) return { kind: 'refused', error: ofOtherHub(message, thrown) };
   if (TEMPORARY.test(state))
     return state.startsWith('08') || state.startsWith('57') ? unreachable(name, thrown) : busy(name, thrown);
   if (state === '53100') return full(name, thrown);
@@ -46,6 +48,12 @@ export function isConnectionError(thrown: unknown): boolean {
   if (thrown instanceof AggregateError) return thrown.errors.every(isConnectionError);
   return (code !== undefined && CONNECTION_CODES.test(code)) || CONNECTION_TEXTS.test(thrown.message);
 }
+
+const ofOtherHub = (message: string, cause: unknown): SquadError =>
+  new SquadError('RUN_ELSEWHERE', `The change was refused: ${message}. Nothing was changed.`, {
+    cause,
+    suggestions: ['Use the hub that started the run.'],
+  });
 
 const KIND_OF: { [code: string]: Failure['kind'] } = {
   DATABASE_LOCKED: 'locked',

@@ -2,9 +2,21 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { activity, aRun, aSquad, aTurn, started } from '../fixtures/sample-rows.ts';
+import type { Change } from '../../core/ports/store.ts';
+import {
+  aChat,
+  activity,
+  anIntent,
+  anItem,
+  aReview,
+  aRun,
+  aSquad,
+  aTurn,
+  aWorktree,
+  started,
+} from '../fixtures/sample-rows.ts';
 import { newSchema, query } from '../fixtures/temp-database.ts';
-import { databaseName, openStore } from '../open.ts';
+import { openStore } from '../open.ts';
 import { eventToRow, type Tables } from '../tables.ts';
 import { appendEvents, checkVersion } from './open-postgres.ts';
 
@@ -116,67 +128,129 @@ describe('a database that cannot be used is refused with its reason', () => {
   });
 });
 
-describe('a single hub at a time', () => {
-  test('a second one is refused until the first has closed the database', async () => {
+describe('several hubs', { tags: ['H6'] }, () => {
+  /** Hubs `one` and `two`, with a running run of `one` that has a question, a review and an intent. */
+  async function twoHubs() {
     const database = await newSchema();
-    const first = await open(database, 'one');
-    const refused = await refusal(database, 'two');
-    expect(refused).toMatchObject({
-      code: 'DATABASE_LOCKED',
-      message: expect.stringContaining(`process ${process.pid}`),
+    const [one, two] = [await open(database, 'one'), await open(database, 'two')];
+    const squad = aSquad();
+    const run = aRun(squad, { status: 'running', worktree: aWorktree(), engine: 'native', chatId: 'chat 1' });
+    const review = aReview(run, run);
+    const item = anItem(run);
+    const stored: Change = {
+      ...{ squads: [squad], runs: [run], turns: [aTurn(run)], chats: [aChat(run)], reviews: [review] },
+      ...{ inbox: [item], intents: [anIntent('one')] },
+      events: [started(run), { ...started(run), body: { type: 'run.stopping', reason: 'cancel' } }],
+    };
+    await one.commit(stored);
+    return { database, one, two, squad, run, review, item, stored };
+  }
+
+  test('what a hub finds to recover, to remove and to answer is its own', async () => {
+    const { one, two, run } = await twoHubs();
+    const found = async (store: typeof one) => ({
+      live: (await store.liveRuns()).length,
+      asked: (await store.runsAskedToStop()).size,
+      intents: (await store.intents()).length,
+      open: (await store.inboxItems({ state: 'open', limit: 9 })).length,
+      reviews: (await store.reviews({ isOpen: true, limit: 9 })).length,
+      lineages: (await store.reviewedLineages()).length,
+      trees: (await store.runs({ hasWorktree: true, limit: 9 })).length,
     });
-    expect(refused.message).toContain(databaseName(database));
-    await first.setSetting('a', '1');
-    await first.close();
-    expect(await (await open(database, 'two')).settings()).toEqual({ a: '1' });
+    const all = { live: 1, asked: 1, intents: 1, open: 1, reviews: 1, lineages: 1, trees: 1 };
+    expect(await found(one)).toEqual(all);
+    expect(await found(two)).toEqual(Object.fromEntries(Object.keys(all).map(key => [key, 0])));
+    expect(await two.run(run.id)).toEqual(run);
+    expect(await two.otherOwner(run.id)).toMatchObject({ home: '/home/one' });
+    expect(await one.otherOwner(run.id)).toBeNull();
+    await one.commit({ runs: [{ ...run, status: 'completed', endedAt: 5 }], events: [] });
+    const ended = async (store: typeof one) => [
+      await store.countEndedBefore(9),
+      (await store.endedBefore(9, 9)).length,
+      (await store.unclosedConversations(9)).length,
+    ];
+    expect(await ended(one)).toEqual([1, 1, 1]);
+    expect(await ended(two)).toEqual([0, 0, 0]);
+  });
+
+  test('a change to a row of another hub is refused as a whole, and other changes are written', async () => {
+    const { one, two, squad, run, review, item } = await twoHubs();
+    const own = aRun(squad, { status: 'queued' });
+    const foreign: Partial<Change>[] = [
+      { runs: [{ ...run, status: 'lost', endedAt: 5 }] },
+      { turns: [aTurn(run, { endedAt: 5 })] },
+      { chats: [aChat(own)] },
+      { reviews: [{ ...review, outcome: 'cancelled', closedAt: 5 }] },
+      { inbox: [{ ...item, state: 'withdrawn' }] },
+      { intentsDone: ['one'] },
+    ];
+    const results = await Promise.allSettled([
+      ...foreign.map(rows => two.commit({ runs: [], ...rows, events: [activity(run, 'refused')] })),
+      two.commit({ runs: [own], events: [activity(own, 'written')] }),
+    ]);
+    expect(results.map(({ status }) => status)).toEqual([...foreign.map(() => 'rejected'), 'fulfilled']);
+    for (const result of results.slice(0, -1))
+      expect(result).toMatchObject({ reason: { code: 'RUN_ELSEWHERE' } });
+    await expect(two.forget([run.id])).rejects.toMatchObject({ code: 'RUN_ELSEWHERE' });
+    expect(await one.run(run.id)).toEqual(run);
+    expect(await one.intents()).toHaveLength(1);
+    expect(JSON.stringify(await two.events({ limit: 99 }))).not.toContain('refused');
+    expect((await two.liveRuns()).map(({ id }) => id)).toEqual([own.id]);
+  });
+
+  test('share limits and budgets; ports and machines are of one hub', async () => {
+    const { database, one, two } = await twoHubs();
+    await one.setSetting('budget.day_usd', '5');
+    await one.setSetting('http.port', '1');
+    await two.setSetting('http.port', '2');
+    expect(await one.settings()).toEqual({ 'budget.day_usd': '5', 'http.port': '1' });
+    expect(await two.settings()).toEqual({ 'budget.day_usd': '5', 'http.port': '2' });
+    await two.setSetting('http.port', null);
+    expect(await one.settings()).toHaveProperty(['http.port'], '1');
+    await two.close();
+    expect(await (await open(database, 'two')).settings()).toEqual({ 'budget.day_usd': '5' });
+  });
+
+  test('write at the same time: no change is lost, and no count is wrong', async () => {
+    const database = await newSchema();
+    const hubs = await Promise.all(['a', 'b', 'c'].map(id => open(database, id, 60_000)));
+    const EACH = 40;
+    await Promise.all(
+      hubs.flatMap(hub =>
+        Array.from({ length: EACH }, async () => {
+          const squad = aSquad();
+          const runs = [aRun(squad), aRun(squad, { position: 1 })];
+          await hub.commit({ squads: [squad], runs, events: runs.map(run => started(run)) });
+          const ended = runs.map(run => ({ ...run, status: 'completed' as const, endedAt: 5 }));
+          await hub.commit({ runs: ended.toReversed(), events: ended.map(run => activity(run, 'end')) });
+        }),
+      ),
+    );
+    const runs = hubs.length * EACH * 2;
+    const counts = 'select status, sum(runs) as runs from run_counts group by status';
+    expect(await query(database, counts)).toEqual([{ status: 'completed', runs }]);
+    expect(await query(database, 'select hub, count(*) as runs from runs group by hub order by hub')).toEqual(
+      ['a', 'b', 'c'].map(hub => ({ hub, runs: runs / 3 })),
+    );
+    expect(await hubs[0]!.events({ limit: 9_999 })).toHaveLength(runs * 2);
   });
 
   test('another schema of the same database is another database', async () => {
-    const [one, two] = [await open(await newSchema(), 'one'), await open(await newSchema(), 'two')];
+    const [one, two] = [await open(await newSchema(), 'one'), await open(await newSchema(), 'one')];
     await Promise.all([one.setSetting('a', '1'), two.setSetting('a', '2')]);
     expect(await one.settings()).toEqual({ a: '1' });
   });
 
-  test('another home is refused while runs of the first have not ended', async () => {
+  test('a session that its own home left behind is ended, and writes nothing more', async () => {
     const database = await newSchema();
-    const squad = aSquad();
-    const run = aRun(squad, { status: 'running' });
-    const first = await open(database, 'one');
-    await first.commit({ squads: [squad], runs: [run], events: [] });
-    await first.close();
-    const refused = await refusal(database, 'two');
-    expect(refused).toMatchObject({ code: 'DATABASE_FAILED', message: expect.stringContaining('/home/one') });
-    expect(refused.message).toContain('a run that has not ended');
-    const again = await open(database, 'one');
-    await again.commit({ runs: [{ ...run, status: 'completed', endedAt: 5 }], events: [] });
-    await again.close();
-    expect(await (await open(database, 'two')).run(run.id)).toMatchObject({ status: 'completed' });
-  });
-
-  test('a hub that lost the database to another home writes nothing more', async () => {
-    const database = await newSchema();
-    const first = await open(database, 'one', SHORT_MS);
-    // Holds the lock in the other's place, so that it cannot come back at once.
-    await query(database, `update hub_owner set id = 'two', home = '/home/two'`);
-    expect(await endSessions(database, 'one')).toBeGreaterThan(0);
-    await expect(first.setSetting('a', '1')).rejects.toMatchObject({
+    const left = await open(database, 'one', SHORT_MS);
+    const next = await open(database, 'one');
+    await expect(left.setSetting('a', '1')).rejects.toMatchObject({
       code: 'DATABASE_FAILED',
-      message: expect.stringContaining('/home/two'),
+      message: expect.stringContaining('A later hub of /home/one'),
     });
-    expect(await query(database, 'select * from settings')).toEqual([]);
-  });
-
-  test('a session that its own home left behind is ended', async () => {
-    const database = await newSchema();
-    const left = new pg.Client({ connectionString: database, application_name: 'squad one somewhere 1' });
-    left.on('error', () => {});
-    await left.connect();
-    onTestFinished(() => left.end());
-    await left.query(
-      `select pg_advisory_lock((${0x53_51_41_44}::bigint << 32) | (select oid from pg_namespace where nspname = current_schema())::bigint)`,
-    );
-    expect(await refusal(database, 'two')).toMatchObject({ code: 'DATABASE_LOCKED' });
-    expect(await (await open(database, 'one')).settings()).toEqual({});
+    await next.setSetting('b', '2');
+    expect(await next.settings()).toEqual({ b: '2' });
   });
 });
 

@@ -10,15 +10,15 @@ import {
   type Transaction,
 } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
+import type { OtherHub } from '../../core/ports/store.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type Backend, withRetry } from '../backend.ts';
-import { LIVE } from '../queries.ts';
 import type { NewEventRow, Tables } from '../tables.ts';
 import { broken, isConnectionError, postgresFailure, readOnly, sqlState } from './failure.ts';
 import { fromStored, toStored } from './text.ts';
 import { nameOfDatabase } from './url.ts';
 
-/** Identifies the home of a hub. A database belongs to one home at a time. */
+/** Identifies the home of a hub. Each home is one hub of the database. */
 export interface HomeIdentity {
   id: string;
   /** Path of the home, for messages. */
@@ -49,21 +49,21 @@ const SETTINGS = {
   client_encoding: 'UTF8',
 };
 
-/**
- * Numbers of advisory locks, "SQAD" and "SQAE" in ASCII. The hub that uses a schema holds the first lock. A transaction
- * that appends events holds the second one.
- */
-const [HUB_LOCK, EVENT_LOCK] = [0x53_51_41_44, 0x53_51_41_45];
 const SCHEMA_OID = '(select oid from pg_namespace where nspname = current_schema())';
-const lockKey = (lock: number) => `((${lock}::bigint << 32) | ${SCHEMA_OID}::bigint)`;
+
+/** Advisory lock of a transaction that appends events: "SQAE" in ASCII, and the schema. */
+const EVENT_LOCK = `((${0x53_51_41_45}::bigint << 32) | ${SCHEMA_OID}::bigint)`;
+
+/** Advisory lock of a hub. `hub` is an SQL expression of its id. */
+const hubLock = (hub: string) => `hashtextextended('squad hub ' || ${SCHEMA_OID} || ' ' || ${hub}, 0)`;
 
 /** PostgreSQL's type ids. The driver returns values of INT8 and NUMERIC as text. */
 const [INT8, TEXT, NUMERIC] = [20, 25, 1700];
 
 /**
- * Opens the database and locks it for this hub. All writes use the session that holds the lock. PostgreSQL releases the
- * lock when the session is lost, so this hub cannot write after another hub has locked the database. Creates no tables;
- * see `migrate`.
+ * Opens the database and takes the lock of this hub. All writes use the session that holds the lock. PostgreSQL releases
+ * the lock when the session is lost, so a hub that hangs cannot write after the next hub of its home has started. Creates
+ * no tables; see `migrate`.
  */
 export async function openPostgres(url: string, home: HomeIdentity): Promise<Backend> {
   const { default: pg } = await import('pg');
@@ -82,17 +82,18 @@ export async function openPostgres(url: string, home: HomeIdentity): Promise<Bac
       },
     },
   };
-  const lock = new DatabaseLock(name, home);
+  const settings = { ...SETTINGS, 'squad.hub': home.id };
+  const lock = new HubLock(name, home);
   const readers = new pg.Pool({ ...config, max: MAX_READERS, idleTimeoutMillis: IDLE_TIMEOUT_MS });
   const writer = new pg.Pool({ ...config, max: 1, idleTimeoutMillis: 0 });
   const reads = database(
     new Sessions(readers, async client => {
-      await useSettings(client, { ...SETTINGS, default_transaction_read_only: 'on' });
+      await useSettings(client, { ...settings, default_transaction_read_only: 'on' });
     }),
   );
   const writes = database(
     new Sessions(writer, async client => {
-      await useSettings(client, SETTINGS);
+      await useSettings(client, settings);
       await checkServer(client, name);
       await lock.take(client);
     }),
@@ -103,17 +104,18 @@ export async function openPostgres(url: string, home: HomeIdentity): Promise<Bac
     await writer.end();
     throw thrown;
   }
-  return backendOn({ reads, writes, lock, name });
+  return backendOn({ reads, writes, lock, name, home });
 }
 
 interface Parts {
   reads: Kysely<Tables>;
   writes: Kysely<Tables>;
-  lock: DatabaseLock;
+  lock: HubLock;
   name: string;
+  home: HomeIdentity;
 }
 
-function backendOn({ reads, writes, lock, name }: Parts): Backend {
+function backendOn({ reads, writes, lock, name, home }: Parts): Backend {
   const failureOf = (thrown: unknown) => postgresFailure(thrown, name);
   /** Number of the last event of the current transaction. Null if the transaction has no events. */
   let appended: number | null = null;
@@ -161,7 +163,14 @@ function backendOn({ reads, writes, lock, name }: Parts): Backend {
     reports: () => reads,
     write,
     append,
-    claim: () => lock.claim(writes),
+    hub: home.id,
+    register: () => lock.register(writes),
+    otherOwner: async id => {
+      const { rows } =
+        await sql<OtherHub>`select hubs.home, hubs.host from runs join hubs on hubs.id = runs.hub
+        where runs.id = ${id} and runs.hub <> ${home.id}`.execute(reads);
+      return rows[0] ?? null;
+    },
     lastSequence: async () => {
       const { rows } = await sql<{ last: number }>`
         select case when is_called then last_value else 0 end as last from events_seq_seq`.execute(writes);
@@ -188,7 +197,7 @@ export async function appendEvents(trx: Transaction<Tables>, events: NewEventRow
   // The statement takes the lock as late as possible, and the lock is held until the commit is visible. Otherwise a
   // client that reads events after a number could miss events with a lower number that are committed later.
   const { rows } = await sql<{ seq: number }>`
-    with numbering as materialized (select pg_advisory_xact_lock(${sql.raw(lockKey(EVENT_LOCK))}))
+    with numbering as materialized (select pg_advisory_xact_lock(${sql.raw(EVENT_LOCK)}))
     insert into events (at, run_id, squad_id, type, data)
     select event.at, event.run_id, event.squad_id, event.type, event.data
     from numbering, unnest(${column('at')}::double precision[], ${column('run_id')}::text[], ${column('squad_id')}::text[],
@@ -315,21 +324,12 @@ export function checkVersion(version: number, name: string): void {
   ).error;
 }
 
-interface Holder {
-  pid: number;
-  application_name: string;
-  client_addr: string | null;
-}
-
-/**
- * Lock on a database. One hub uses the database at a time. Another home can take the database only when all runs in it
- * have ended.
- */
-class DatabaseLock {
+/** Lock of a hub. It ensures that one process at a time writes for a home. */
+class HubLock {
   readonly #name: string;
   readonly #home: HomeIdentity;
-  /** True if this process has assigned the database to its home. */
-  #isClaimed = false;
+  /** Number of this process among those that used the database for this home. Null before `register`. */
+  #attempt: number | null = null;
 
   constructor(name: string, home: HomeIdentity) {
     this.#name = name;
@@ -338,38 +338,34 @@ class DatabaseLock {
 
   async take(client: PoolClient): Promise<void> {
     const { rows } = await client.query<{ taken: boolean }>(
-      `select pg_try_advisory_lock(${lockKey(HUB_LOCK)}) as taken`,
+      `select pg_try_advisory_lock(${hubLock('$1::text')}) as taken`,
+      [this.#home.id],
     );
+    if (this.#attempt !== null) await this.#refuseSuperseded(client);
     if (!rows[0]!.taken) throw await this.#inUse(client);
-    if (!this.#isClaimed) return;
-    const owner = await client.query<{ id: string; home: string; host: string }>(
-      'select id, home, host from hub_owner',
-    );
-    if (owner.rows[0]?.id !== this.#home.id) throw this.#takenOver(owner.rows[0]);
   }
 
-  /** Assigns the database to this home. Throws if another home has runs in the database that have not ended. */
-  async claim(writes: Kysely<Tables>): Promise<void> {
-    await writes.transaction().execute(async trx => {
-      await sql`create table if not exists hub_owner (
-        id text not null, home text not null, host text not null, since double precision not null)`.execute(
-        trx,
-      );
-      const { rows } = await sql<{ id: string; home: string; host: string }>`
-        select id, home, host from hub_owner`.execute(trx);
-      const owner = rows[0];
-      if (owner?.id === this.#home.id) return;
-      if (owner) {
-        const runs = await trx.selectFrom('runs').select('id').where('status', 'in', LIVE).execute();
-        const intents = await trx.selectFrom('intents').select('id').execute();
-        if (runs.length + intents.length > 0) throw this.#unfinished(owner, runs.length);
-      }
-      await sql`delete from hub_owner`.execute(trx);
-      await sql`insert into hub_owner values (${this.#home.id}, ${this.#home.home}, ${hostname()}, ${Date.now()})`.execute(
-        trx,
-      );
-    });
-    this.#isClaimed = true;
+  /** Records that this process uses the database for its home, so that an earlier process cannot any more. */
+  async register(writes: Kysely<Tables>): Promise<void> {
+    const { id, home } = this.#home;
+    const { rows } = await sql<{ attempt: number }>`
+      insert into hubs values (${id}, ${home}, ${hostname()}, 1)
+      on conflict (id) do update set home = excluded.home, host = excluded.host, attempt = hubs.attempt + 1
+      returning attempt`.execute(writes);
+    this.#attempt = rows[0]!.attempt;
+  }
+
+  /** Throws if a later process has used the database for this home, for example while this one was suspended. */
+  async #refuseSuperseded(client: PoolClient): Promise<void> {
+    const { rows } = await client.query<{ attempt: number }>('select attempt from hubs where id = $1', [
+      this.#home.id,
+    ]);
+    if (rows[0]?.attempt === this.#attempt) return;
+    throw new SquadError(
+      'DATABASE_FAILED',
+      `A later hub of ${this.#home.home} has used the database ${this.#name}.`,
+      { suggestions: ['Stop this hub with `squad hub stop`. The next command starts a new one.'] },
+    );
   }
 
   /**
@@ -377,46 +373,31 @@ class DatabaseLock {
    * notices the closed connection.
    */
   async release(writes: Kysely<Tables>): Promise<void> {
-    await sql`select pg_advisory_unlock(${sql.raw(lockKey(HUB_LOCK))})`.execute(writes).catch(() => {
-      // The server has released the lock, because the connection is lost.
-    });
+    await sql`select pg_advisory_unlock(${sql.raw(hubLock(`current_setting('squad.hub')`))})`
+      .execute(writes)
+      .catch(() => {
+        // The server has released the lock, because the connection is lost.
+      });
   }
 
+  /**
+   * A home has only one hub, so another session with its lock is an old one. It is terminated, and the next attempt finds
+   * the lock free.
+   */
   async #inUse(client: PoolClient): Promise<SquadError> {
-    const { rows } = await client.query<Holder>(
-      `select a.pid, a.application_name, a.client_addr::text from pg_locks l join pg_stat_activity a on a.pid = l.pid
-       where l.locktype = 'advisory' and l.granted and l.objsubid = 1 and l.classid::bigint = ${HUB_LOCK}
-         and l.objid = ${SCHEMA_OID} and l.database = (select oid from pg_database where datname = current_database())`,
+    const { rows } = await client.query<{ pid: number }>(
+      `select l.pid from pg_locks l, (select ${hubLock('$1::text')} as key) k
+       where l.locktype = 'advisory' and l.granted and l.objsubid = 1 and l.pid <> pg_backend_pid()
+         and (l.classid::bigint << 32 | l.objid::bigint) = k.key
+         and l.database = (select oid from pg_database where datname = current_database())`,
+      [this.#home.id],
     );
-    const holder = rows[0];
-    const [, id, host, pid] = /^squad (\S+) (\S+) (\d+)$/.exec(holder?.application_name ?? '') ?? [];
-    // A home has only one hub, so the lock's holder is an old session of the same home. The session is terminated, and
-    // the next attempt finds the lock free.
-    if (holder && id === this.#home.id)
-      await client.query('select pg_terminate_backend($1)', [holder.pid]).catch(() => {});
-    const who = host ? `on ${host} (process ${pid})` : `(session ${holder?.pid ?? 'ended'})`;
-    return new SquadError('DATABASE_LOCKED', `Another hub ${who} uses the database ${this.#name}.`, {
-      suggestions: [
-        'One database serves one hub at a time. Stop the other hub with `squad hub stop` there, or use another database.',
-      ],
-    });
-  }
-
-  #takenOver(owner: { home: string; host: string } | undefined): SquadError {
-    const by = owner ? `by the hub of ${owner.home} on ${owner.host}` : 'by another hub';
-    return new SquadError('DATABASE_FAILED', `The database ${this.#name} was taken over ${by}.`, {
-      suggestions: ['Stop this hub with `squad hub stop`, and use another database for it.'],
-    });
-  }
-
-  #unfinished({ home, host }: { home: string; host: string }, runs: number): SquadError {
-    const what = runs === 0 ? 'unfinished changes' : runs === 1 ? 'a run that has' : `${runs} runs that have`;
+    const pid = rows[0]?.pid;
+    if (pid !== undefined) await client.query('select pg_terminate_backend($1)', [pid]).catch(() => {});
     return new SquadError(
-      'DATABASE_FAILED',
-      `The database ${this.#name} belongs to the hub of ${home} on ${host}, and contains ${what}${runs === 0 ? '' : ' not ended'}.`,
-      {
-        suggestions: ['Start that hub and let its runs end or cancel them, or use another database.'],
-      },
+      'DATABASE_LOCKED',
+      `An old session of this hub (${pid ?? 'ended'}) still uses the database ${this.#name}.`,
+      { suggestions: ['Try again. If this stays, end the session with `select pg_terminate_backend(PID)`.'] },
     );
   }
 }

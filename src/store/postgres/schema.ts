@@ -45,3 +45,39 @@ export const COUNT_RUN = `create function count_run() returns trigger language p
     end if;
     return null;
   end $$`;
+
+/** Id of the hub that uses the session. Each session of a hub sets it. Null in other sessions, such as those of psql. */
+const THIS_HUB = `current_setting('squad.hub', true)`;
+
+/** SQLSTATE of a change to a row of another hub. */
+export const OTHER_HUB = 'SQ001';
+
+/** Tables whose rows only the hub changes that wrote them first. */
+const OWNED = ['runs', 'turns', 'chats', 'reviews', 'inbox', 'intents'];
+
+/**
+ * Hubs of the database, and the owner of each row. The database itself refuses changes to rows of another hub, so a
+ * hub cannot change them by mistake, and no statement of a hub has to name the owner. Rows that exist already belong to
+ * the hub that applies the migration.
+ */
+export const OWNED_BY_HUBS = [
+  // `attempt` is the number of the process that used the database last for this home.
+  'create table hubs (id text not null primary key, home text not null, host text not null, attempt integer not null)',
+  'drop table if exists hub_owner',
+  `create function refuse_other_hub() returns trigger language plpgsql as $$
+  begin
+    raise exception 'a row of % belongs to another hub', tg_table_name using errcode = '${OTHER_HUB}';
+  end $$`,
+  ...OWNED.flatMap(table => [
+    `alter table ${table} add column hub text default ${THIS_HUB}`,
+    `create trigger ${table}_of_hub before update or delete on ${table} for each row
+       when (old.hub <> ${THIS_HUB}) execute function refuse_other_hub()`,
+  ]),
+];
+
+/** Condition for rows of this hub. */
+export const ofThisHub = (table: string): string => `${table}.hub = ${THIS_HUB}`;
+
+/** Held until the end of the transaction that applies migrations. */
+export const LOCK_MIGRATIONS =
+  "select pg_advisory_xact_lock(hashtextextended('squad migrations ' || current_schema(), 0))";

@@ -153,6 +153,7 @@ function backendOn(handle: BetterSqlite3.Database, file: string, maxInline: numb
       Number(handle.prepare('select max(rowid) from runs').pluck().get() ?? 0) > maxInline ? reports : db,
     write: work => db.transaction().execute(work),
     append: async (_trx, events) => append(events),
+    hub: null,
     lastSequence: async () => lastSequence(handle),
     skipTo: async (_trx, seq) => {
       if (lastSequence(handle) >= seq) return;
