@@ -1,5 +1,7 @@
 import { HomeGuard } from '../hub/home-guard.ts';
 import { hubRecordPath, lockPath } from '../link/hub-record.ts';
+import type { UserServices } from '../operations/operation.ts';
+import { stopAsAsked } from '../operations/runs/cancel-run.ts';
 import type { HubHome } from './open-home.ts';
 import type { Recovered } from './recover-runs.ts';
 import type { RunParts } from './wire-runs.ts';
@@ -85,7 +87,7 @@ export function createStop(parts: HubHome, runs: RunParts, views: ViewParts): Hu
 export async function serveHub(
   parts: HubHome,
   { runner, servers, traces, sessions, rooms }: RunParts,
-  { server, http, lostCallsGone, stopped }: ViewParts,
+  { services, server, http, lostCallsGone, stopped }: ViewParts,
   { stop, onStop }: HubStop,
   recovered: Promise<Recovered>,
 ): Promise<void> {
@@ -116,6 +118,12 @@ export async function serveHub(
     log.write('info', `Recovered: ${JSON.stringify(counts)}`);
   }
   runner.pump();
+  const stopListening = parts.store.onOtherHub(() => {
+    void readOtherHubs(parts, services).catch(thrown =>
+      warn('Changes of other hubs could not be read', thrown),
+    );
+  });
+  onStop(stopListening);
   const later = (ms: number, act: () => void) => {
     const timer = setTimeout(act, ms);
     stopped.signal.addEventListener('abort', () => clearTimeout(timer));
@@ -132,4 +140,11 @@ export async function serveHub(
     void traces.recover();
     void sessions.sweep(id => runner.current(id) !== null);
   });
+}
+
+/** Applies settings that another hub changed, and stops runs as other hubs asked. */
+async function readOtherHubs({ settings }: HubHome, services: UserServices): Promise<void> {
+  await settings.load();
+  services.runner.pump();
+  await stopAsAsked(services);
 }

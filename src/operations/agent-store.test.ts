@@ -89,8 +89,18 @@ test('an agent finds its runs by task and by work tree, and nobody else’s', as
 test('an agent has these reads and nothing else of the store', async () => {
   const { store, planner } = await twoTasks();
   expect(Object.keys(asSeenBy(store, planner)).sort()).toEqual([
-    ...['events', 'figures', 'idsLike', 'leftWithError', 'liveRuns', 'onEvents', 'otherOwner', 'recentIds'],
-    ...['review', 'reviewLimit', 'reviews', 'run', 'runs', 'spent', 'squad', 'squadsOfBacklog', 'turns'],
+    ...[
+      'events',
+      'figures',
+      'idsLike',
+      'leftWithError',
+      'liveElsewhere',
+      'liveRuns',
+      'onEvents',
+      'otherOwner',
+    ],
+    ...['recentIds', 'requestStop', 'review', 'reviewLimit', 'reviews', 'run', 'runs', 'spent', 'squad'],
+    ...['squadsOfBacklog', 'turns'],
   ]);
 });
 

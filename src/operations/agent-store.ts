@@ -88,7 +88,12 @@ export function agentStore(
       const verdicts = await Promise.all(squads.map(({ id }) => squadIsSeen(id)));
       return squads.filter((_, i) => verdicts[i]);
     },
+    // Children of an agent are runs of its hub.
+    liveElsewhere: async () => [],
     otherOwner: async id => ((await run(id)) ? store.otherOwner(id) : null),
+    requestStop: async (id, by) => {
+      if (await run(id)) await store.requestStop(id, by);
+    },
     liveRuns: async () => seen(await store.liveRuns()),
     leftWithError: async (filter, at) => seen(await store.leftWithError(filter, at)),
     spent: async ({ since = 0, until = Number.POSITIVE_INFINITY, squadId }) =>

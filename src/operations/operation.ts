@@ -37,6 +37,8 @@ export type AgentStore = Pick<
   | 'squad'
   | 'squadsOfBacklog'
   | 'otherOwner'
+  | 'requestStop'
+  | 'liveElsewhere'
   | 'liveRuns'
   | 'turns'
   | 'events'

@@ -27,6 +27,8 @@ export interface Backend {
   hub: string | null;
   /** Records that this hub uses the database, if several hubs can. Call this after the migrations. */
   register?(): Promise<void>;
+  /** Calls the listener after changes of other hubs that this one must read. Returns a function that unsubscribes. */
+  onNotice?(listener: () => void): () => void;
   /** The hub that owns the run. Null if it is this hub. */
   otherOwner?(runId: RunId): Promise<OtherHub | null>;
   /** Makes the database skip event numbers up to this one, so that they are never used again. */

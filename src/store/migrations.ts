@@ -6,6 +6,7 @@ import {
   EVENT_FIELDS,
   forPostgres,
   LOCK_MIGRATIONS,
+  NOTICES,
   OWNED_BY_HUBS,
   WORKTREE_FIELDS,
 } from './postgres/schema.ts';
@@ -290,6 +291,10 @@ export const MIGRATIONS: { name: string; statements: Statement[] }[] = [
   {
     name: '011-hubs',
     statements: OWNED_BY_HUBS.map(postgres => ({ sqlite: null, postgres })),
+  },
+  {
+    name: '012-requests-to-hubs',
+    statements: NOTICES.map(postgres => ({ sqlite: null, postgres })),
   },
 ];
 

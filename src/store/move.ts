@@ -4,8 +4,8 @@ import type { Backend } from './backend.ts';
 import { storedKey } from './changes.ts';
 import type { Tables } from './tables.ts';
 
-/** Tables that are not copied. Triggers fill the first two, and `migrate` fills the last one. */
-type Unmoved = 'run_counts' | 'spending' | 'migrations';
+/** Tables that are not copied: triggers and `migrate` fill them, or SQLite does not have them. */
+type Unmoved = 'run_counts' | 'spending' | 'migrations' | 'stop_requests';
 export type MovedTable = Exclude<keyof Tables, Unmoved>;
 
 /** Tables in the order of their references: a table comes after the tables that it refers to. */

@@ -101,12 +101,14 @@ export async function runsById(db: Db, ids: readonly RunId[]): Promise<Run[]> {
   });
 }
 
-export async function liveRuns(db: Db): Promise<Run[]> {
-  const query = db.selectFrom('runs').selectAll().where('status', 'in', LIVE).where(isOwn(db, 'runs'));
+export async function liveRuns(db: Db, ofHub = isOwn(db, 'runs')): Promise<Run[]> {
+  const query = db.selectFrom('runs').selectAll().where('status', 'in', LIVE).where(ofHub);
   // Members of a squad have the same creation time; they wait and start in the order of the request.
   const inOrder = query.orderBy('created_at').orderBy('squad_id').orderBy('position');
   return (await inOrder.execute()).map(rowToRun);
 }
+
+export const liveElsewhere = (db: Db): Promise<Run[]> => liveRuns(db, sql`not ${isOwn(db, 'runs')}`);
 
 export async function runsAskedToStop(db: Db): Promise<Set<RunId>> {
   const rows = await db
@@ -119,6 +121,17 @@ export async function runsAskedToStop(db: Db): Promise<Set<RunId>> {
     .where(isOwn(db, 'runs'))
     .execute();
   return new Set(rows.map(({ id }) => id));
+}
+
+export async function stopRequests(db: Db): Promise<{ runId: RunId; by: string }[]> {
+  const rows = await db
+    .selectFrom('stop_requests')
+    .innerJoin('runs', 'runs.id', 'stop_requests.run_id')
+    .select(['run_id', 'asked_by'])
+    .where('runs.status', 'in', LIVE)
+    .where(isOwn(db, 'runs'))
+    .execute();
+  return rows.map(row => ({ runId: row.run_id, by: row.asked_by }));
 }
 
 export async function endedSince(db: Db, since: number, limit: number): Promise<Run[]> {

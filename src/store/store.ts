@@ -340,7 +340,18 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
     run: id => read(db => queries.run(db, id)),
     runs,
     otherOwner: async id => (backend.otherOwner ? read(() => backend.otherOwner!(id)) : null),
-    liveRuns: () => read(queries.liveRuns),
+    requestStop: (id, by) =>
+      write(async trx => {
+        await trx
+          .insertInto('stop_requests')
+          .values({ run_id: id, asked_by: by, at: Date.now() })
+          .onConflict(conflict => conflict.column('run_id').doNothing())
+          .execute();
+      }),
+    stopRequests: async () => (backend.hub === null ? [] : read(queries.stopRequests)),
+    onOtherHub: listener => backend.onNotice?.(listener) ?? (() => {}),
+    liveRuns: () => read(db => queries.liveRuns(db)),
+    liveElsewhere: async () => (backend.hub === null ? [] : read(queries.liveElsewhere)),
     runsAskedToStop: () => read(queries.runsAskedToStop),
     turns: runId => read(db => queries.turns(db, runId)),
     chat: id => read(db => queries.chat(db, id)),

@@ -104,6 +104,13 @@ interface SpendingRow {
   unreported: number;
 }
 
+/** Only in PostgreSQL: a request of another hub to stop a run. */
+interface StopRequestRow {
+  run_id: RunId;
+  asked_by: string;
+  at: number;
+}
+
 interface MigrationRow {
   name: string;
   applied_at: number;
@@ -129,6 +136,7 @@ export interface Tables {
   tool_pins: PinRow;
   run_counts: RunCountRow;
   spending: SpendingRow;
+  stop_requests: StopRequestRow;
   migrations: MigrationRow;
 }
 

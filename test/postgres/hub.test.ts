@@ -44,8 +44,8 @@ test('a run, its output and settings are there for the next hub, and no SQLite f
   expect((await squad.run(['doctor'])).stdout).toContain(databaseName(database));
 });
 
-test('two hubs on one database: each runs and recovers its own runs, also when one was killed', {
-  tags: ['H6'],
+test('two hubs on one database: each runs and recovers its own runs, also when one was killed, and cancels those of the other', {
+  tags: ['H6', 'H7'],
 }, async () => {
   const database = await newSchema();
   const [one, two] = [squadOn(database), squadOn(database)];
@@ -57,11 +57,14 @@ test('two hubs on one database: each runs and recovers its own runs, also when o
   const second = await start(two, 'Say hello');
   await expect.poll(() => two.statusOf(second)).toBe('completed');
 
-  const elsewhere = await two.run(['cancel', first]);
+  expect((await two.run(['ls', '--all', '--running'])).stdout).toContain(first);
+  const elsewhere = await two.run(['show', first]);
   expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining(`hub of ${one.home} on `) });
   expect(elsewhere.stderr).toContain('(RUN_ELSEWHERE)');
   expect(JSON.stringify(await two.json(['inbox']))).not.toContain('ask_');
   await two.json(['config', 'set', 'limits.spawns_per_minute', '77']);
+  const limit = async () => (await one.run(['config', 'get', 'limits.spawns_per_minute'])).stdout;
+  await expect.poll(limit).toContain('77');
 
   // The next hub of the second home finds nothing to recover. The first hub is killed and recovers its run.
   await two.run(['hub', 'stop']);
@@ -77,8 +80,26 @@ test('two hubs on one database: each runs and recovers its own runs, also when o
   await one.json(['answer', await asked(), 'the first']);
   writeFileSync(go, '');
   await expect.poll(() => one.statusOf(first)).toBe('completed');
-  expect((await one.run(['config', 'get', 'limits.spawns_per_minute'])).stdout).toContain('77');
+
+  // A request that the owner did not hear, because it was dead, is carried out by its next hub.
+  const [heard, unheard] = [await start(one, HANG), await start(one, HANG)];
+  await expect.poll(() => one.statusOf(unheard)).toBe('running');
+  expect((await two.run(['cancel', heard])).code).toBe(0);
+  expect(await one.statusOf(heard)).toBe('cancelled');
+  expect(JSON.stringify(await one.shown(heard))).toContain('Cancelled by a terminal');
+  const last = await one.hubPid();
+  process.kill(last, 'SIGKILL');
+  await until('the hub is dead', () => !isAlive(last));
+  const [cancelled, waited] = [two.json(['cancel', unheard]), two.json(['wait', unheard])];
+  const requests = () => query(database, `select * from stop_requests where run_id = '${unheard}'`);
+  await expect.poll(requests).toHaveLength(1);
+  await one.hubPid();
+  expect(JSON.stringify(await cancelled)).toContain('"status":"cancelled"');
+  expect(JSON.stringify(await waited)).toContain('"status":"cancelled"');
 });
+
+/** A task whose agent never ends. */
+const HANG = '```script\nhang\n```';
 
 test('a database that cannot be reached, and a URL that is none, are refused without the password', {
   tags: ['H5'],

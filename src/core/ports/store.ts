@@ -116,8 +116,16 @@ export interface Store extends BoardStore {
   runs(filter: RunFilter): Promise<Run[]>;
   /** The other hub that owns this run. Null if this hub does, or if there is no such run. */
   otherOwner(id: RunId): Promise<OtherHub | null>;
+  /** Asks the other hub that owns this run to stop it. `by` is the name of the canceller. */
+  requestStop(id: RunId, by: string): Promise<void>;
+  /** Requests of other hubs to stop runs of this hub that have not ended. */
+  stopRequests(): Promise<{ runId: RunId; by: string }[]>;
+  /** Calls the listener when another hub has changed settings or asked to stop a run. Returns a function that unsubscribes. */
+  onOtherHub(listener: () => void): () => void;
   /** Every run of this hub that has not ended, oldest first. */
   liveRuns(): Promise<Run[]>;
+  /** Every run of other hubs that has not ended, as its hub wrote it last, oldest first. */
+  liveElsewhere(): Promise<Run[]>;
   /** Runs of this hub that have not ended and have a request to stop, in this turn or an earlier one. */
   runsAskedToStop(): Promise<Set<RunId>>;
   /** Turns of a run, first to last. */

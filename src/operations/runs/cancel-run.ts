@@ -3,9 +3,9 @@ import { firstThatFit } from '../../core/output/digest.ts';
 import { descendantsOf } from '../../core/runs/descendants.ts';
 import type { Canceller } from '../../core/runs/runner.ts';
 import { SquadError } from '../../schema/error.ts';
-import type { Run } from '../../schema/run.ts';
+import { isEnd, type Run } from '../../schema/run.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
-import { type Call, operation, type Services } from '../operation.ts';
+import { type Call, operation, type Services, type UserServices } from '../operation.ts';
 import { findRun, findSquad } from './find-runs.ts';
 import { liveRunsOf } from './list-runs.ts';
 import { RESULT_LIMIT } from './run-result.ts';
@@ -67,8 +67,23 @@ async function stopDescendants(services: Services, runs: Run[], by: Canceller | 
   return (await stopEach(services, live, by)).filter(({ wasRunning }) => wasRunning);
 }
 
-const stopEach = ({ runner }: Services, runs: Run[], by: Canceller | null): Promise<Stopped[]> =>
-  Promise.all(runs.map(async run => ({ run, wasRunning: await runner.stop(run.id, 'cancel', by) })));
+const stopEach = (services: Services, runs: Run[], by: Canceller | null): Promise<Stopped[]> =>
+  Promise.all(runs.map(async run => ({ run, wasRunning: await stopOne(services, run, by) })));
+
+async function stopOne({ runner, store }: Services, run: Run, by: Canceller | null): Promise<boolean> {
+  if (isEnd(run.status) || runner.current(run.id) || !(await store.otherOwner(run.id)))
+    return runner.stop(run.id, 'cancel', by);
+  await store.requestStop(run.id, by?.name ?? 'another hub');
+  return true;
+}
+
+/** Cancels the runs of this hub, and everything they started, that other hubs asked to stop. */
+export async function stopAsAsked(services: UserServices): Promise<void> {
+  for (const { runId, by } of await services.store.stopRequests()) {
+    const run = services.runner.current(runId);
+    if (run) await stopRuns(services, [run], { name: by, folder: null });
+  }
+}
 
 /**
  * How long a cancellation waits for the runs to end. Longer than the grace period after which an agent is killed, so
@@ -139,11 +154,11 @@ async function chosenRuns(
   }
   const { services } = call;
   if (squad_id !== undefined) {
-    const { squad, runs } = await findSquad(services, squad_id);
+    const { squad, runs } = await findSquad(services, squad_id, 'any');
     refusePrefix(squad.id, squad_id, 'SQUAD_UNKNOWN');
     return { runs, note: null };
   }
-  const run = await findRun(services, spawn_id!);
+  const run = await findRun(services, spawn_id!, 'any');
   refusePrefix(run.id, spawn_id!, 'RUN_UNKNOWN');
   return { runs: [run], note: null };
 }

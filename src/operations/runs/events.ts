@@ -29,8 +29,8 @@ export const listEvents = operation({
     next: z.number().nullable(),
   }),
   async run({ services }, { run, squad, limit, ...filter }) {
-    const runId = run === undefined ? undefined : (await findRun(services, run)).id;
-    const squadId = squad === undefined ? undefined : (await findSquad(services, squad)).squad.id;
+    const runId = run === undefined ? undefined : (await findRun(services, run, 'any')).id;
+    const squadId = squad === undefined ? undefined : (await findSquad(services, squad, 'any')).squad.id;
     const found = await services.store.events({ ...filter, runId, squadId, limit: limit + 1, reverse: true });
     const events = found.slice(0, limit);
     return { events, next: found.length > limit ? events.at(-1)!.seq : null };

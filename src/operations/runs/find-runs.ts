@@ -8,21 +8,28 @@ import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { type AgentStore, operation, type Services } from '../operation.ts';
 
+/**
+ * Whether to find also runs of other hubs that use the same database. Their processes and files are not here, so only
+ * their rows can be read.
+ */
+type Hubs = 'own' | 'any';
+
 /** Finds a run by its id or a unique prefix. Returns the live object of a run that has not ended. */
 export async function findRun(
   { store, runner }: Pick<Services, 'store' | 'runner'>,
   given: string,
+  hubs: Hubs = 'own',
 ): Promise<Run> {
   const id = RunId.safeParse(given).success ? given : await expand(store, given, 'run');
   const current = runner.current(id as RunId);
   if (current) return current;
   const run = await store.run(id as RunId);
   if (!run) throw await unknown(store, given, 'run');
-  await refuseElsewhere(store, run.id);
+  if (hubs === 'own') await refuseElsewhere(store, run.id);
   return run;
 }
 
-/** Throws RUN_ELSEWHERE for a run of another hub, because its processes and files are there. */
+/** Throws RUN_ELSEWHERE for a run of another hub. */
 async function refuseElsewhere(store: AgentStore, id: RunId): Promise<void> {
   const hub = await store.otherOwner(id);
   if (!hub) return;
@@ -40,12 +47,13 @@ interface FoundSquad {
 export async function findSquad(
   { store, runner }: Pick<Services, 'store' | 'runner'>,
   given: string,
+  hubs: Hubs = 'own',
 ): Promise<FoundSquad> {
   const id = (SquadId.safeParse(given).success ? given : await expand(store, given, 'squad')) as SquadId;
   const squad = await store.squad(id);
   if (!squad) throw await unknown(store, given, 'squad');
   const rows = await store.runs({ squadId: id, limit: 100_000 });
-  if (rows[0] && !runner.current(rows[0].id)) await refuseElsewhere(store, rows[0].id);
+  if (hubs === 'own' && rows[0] && !runner.current(rows[0].id)) await refuseElsewhere(store, rows[0].id);
   return { squad, runs: await Promise.all(rows.map(row => currentRun({ store, runner }, row))) };
 }
 
@@ -53,10 +61,11 @@ export async function findSquad(
 export async function findRunOrSquad(
   services: Pick<Services, 'store' | 'runner'>,
   given: string,
+  hubs: Hubs = 'own',
 ): Promise<{ squad: Squad | null; runs: Run[] }> {
   const id = /^(run|squad)_/.test(given) ? given : await expand(services.store, given, 'run or squad');
-  if (id.startsWith('squad_')) return findSquad(services, id);
-  return { squad: null, runs: [await findRun(services, id)] };
+  if (id.startsWith('squad_')) return findSquad(services, id, hubs);
+  return { squad: null, runs: [await findRun(services, id, hubs)] };
 }
 
 type Kind = 'run' | 'squad' | 'run or squad';
@@ -136,7 +145,7 @@ export const findRuns = operation({
   input: z.strictObject({ ids: z.array(z.string().min(1)).min(1).max(1000) }),
   output: z.object({ runs: z.array(ShownRun) }),
   async run({ services }, { ids }) {
-    const found = await Promise.all(ids.map(id => findRunOrSquad(services, id)));
+    const found = await Promise.all(ids.map(id => findRunOrSquad(services, id, 'any')));
     const runs = new Map(found.flatMap(each => each.runs).map(run => [run.id, shownRun(run)]));
     return { runs: [...runs.values()] };
   },

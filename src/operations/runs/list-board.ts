@@ -200,8 +200,7 @@ export async function liveRuns(
 ): Promise<Record<LiveNeed, Run[]>> {
   const { runner, store } = services;
   const { workspace, squadId, q } = filter;
-  const all = runner
-    .liveRuns()
+  const all = [...runner.liveRuns(), ...(await store.liveElsewhere())]
     .filter(run => !isEnd(run.status))
     .filter(run => workspace === undefined || run.workspace === workspace)
     .filter(run => squadId === undefined || run.squadId === squadId);

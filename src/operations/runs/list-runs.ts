@@ -132,7 +132,9 @@ export const listRunning = operation({
   }),
   async run({ services, caller }, { recent: wantsRecent = false, everywhere = false }) {
     const now = services.clock.now();
-    const { runs: live, others, workspace } = await liveRunsOf({ services, caller }, everywhere);
+    const { runs: own, others, workspace } = await liveRunsOf({ services, caller }, everywhere);
+    const elsewhere = await services.store.liveElsewhere();
+    const live = [...own, ...elsewhere.filter(run => workspace === null || run.workspace === workspace)];
     const ended = wantsRecent ? await recentlyEnded(services, workspace) : [];
     const recent = ended.map(run => ({
       ...listed(run),

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import type { FormReply } from '../../core/inbox/client-form.ts';
 import { SquadError } from '../../schema/error.ts';
@@ -31,13 +32,28 @@ export async function waitForEnds(call: Call, runs: Run[], ms: number | null): P
       beat =>
         Promise.all(
           open.map(async run => {
-            await services.runner.untilEnded(run.id, either);
+            await untilEnded(services, run, either);
             if (!either.aborted && runs.length > 1) beat();
           }),
         ),
     );
   } finally {
     if (timer) clearTimeout(timer);
+  }
+}
+
+/** How often the end of a run of another hub is looked up. */
+const LOOK_MS = 500;
+
+async function untilEnded({ runner, store }: Services, run: Run, signal: AbortSignal): Promise<void> {
+  await runner.untilEnded(run.id, signal);
+  if (isEnd(run.status) || signal.aborted || !(await store.otherOwner(run.id))) return;
+  while (!signal.aborted) {
+    const row = await store.run(run.id);
+    if (!row) return;
+    Object.assign(run, row);
+    if (isEnd(row.status)) return;
+    await pause(LOOK_MS, null, { signal }).catch(() => {}); // the wait is over
   }
 }
 
@@ -185,7 +201,7 @@ export const waitForRuns = operation({
   input: z.strictObject({ runs: z.array(RunId).min(1), any: z.boolean().default(false) }),
   output: z.object({ open: z.array(RunId) }),
   async run({ services, signal, waitMs, emit }, { runs: ids, any }) {
-    const runs = await Promise.all(ids.map(id => findRun(services, id)));
+    const runs = await Promise.all(ids.map(id => findRun(services, id, 'any')));
     const open = new Set(ids);
     const enough = new AbortController();
     const timeUp = waitMs === null ? [] : [AbortSignal.timeout(waitMs)];
@@ -193,7 +209,7 @@ export const waitForRuns = operation({
 
     const tell = async ({ id }: Run) => {
       const [event = null] = await services.store.events({ runId: id, types: ['run.ended'], limit: 1 });
-      const run = shownRun(await findRun(services, id));
+      const run = shownRun(await findRun(services, id, 'any'));
       if (enough.signal.aborted) return;
       open.delete(id);
       emit({ run, event } satisfies EndedRun);
@@ -204,7 +220,7 @@ export const waitForRuns = operation({
     await Promise.all(
       runs.map(async run => {
         if (!open.has(run.id) || over.aborted) return;
-        await services.runner.untilEnded(run.id, over);
+        await untilEnded(services, run, over);
         if (!over.aborted) await tell(run);
       }),
     );

@@ -161,6 +161,8 @@ describe('several hubs', { tags: ['H6'] }, () => {
     expect(await found(one)).toEqual(all);
     expect(await found(two)).toEqual(Object.fromEntries(Object.keys(all).map(key => [key, 0])));
     expect(await two.run(run.id)).toEqual(run);
+    expect(await two.liveElsewhere()).toEqual([run]);
+    expect(await one.liveElsewhere()).toEqual([]);
     expect(await two.otherOwner(run.id)).toMatchObject({ home: '/home/one' });
     expect(await one.otherOwner(run.id)).toBeNull();
     await one.commit({ runs: [{ ...run, status: 'completed', endedAt: 5 }], events: [] });
@@ -209,6 +211,29 @@ describe('several hubs', { tags: ['H6'] }, () => {
     expect(await one.settings()).toHaveProperty(['http.port'], '1');
     await two.close();
     expect(await (await open(database, 'two')).settings()).toEqual({ 'budget.day_usd': '5' });
+  });
+
+  test('hear of each other: settings and stops, also after a lost connection', async () => {
+    const { database, one, two, run } = await twoHubs();
+    let heard = 0;
+    one.onOtherHub(() => {
+      heard++;
+    });
+    await expect.poll(() => heard).toBe(1); // connected
+    await one.setSetting('limits.depth', '3');
+    await two.setSetting('limits.depth', '4');
+    await expect.poll(() => heard).toBe(2);
+    await two.requestStop(run.id, 'a terminal');
+    await two.requestStop(run.id, 'the web UI');
+    await expect.poll(() => heard).toBe(3);
+    expect(await one.stopRequests()).toEqual([{ runId: run.id, by: 'a terminal' }]);
+    expect(await two.stopRequests()).toEqual([]);
+    await endSessions(database, 'one');
+    await expect.poll(() => heard).toBe(4);
+    await two.setSetting('limits.depth', null);
+    await expect.poll(() => heard).toBe(5);
+    await one.commit({ runs: [{ ...run, status: 'cancelled', endedAt: 5 }], events: [] });
+    expect(await one.stopRequests()).toEqual([]);
   });
 
   test('write at the same time: no change is lost, and no count is wrong', async () => {

@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { setTimeout as pause } from 'node:timers/promises';
 import {
   HandleEmptyInListsPlugin,
   Kysely,
@@ -9,12 +10,13 @@ import {
   sql,
   type Transaction,
 } from 'kysely';
-import type { Pool, PoolClient } from 'pg';
+import type { Client, Pool, PoolClient } from 'pg';
 import type { OtherHub } from '../../core/ports/store.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type Backend, withRetry } from '../backend.ts';
 import type { NewEventRow, Tables } from '../tables.ts';
 import { broken, isConnectionError, postgresFailure, readOnly, sqlState } from './failure.ts';
+import { CHANNEL } from './schema.ts';
 import { fromStored, toStored } from './text.ts';
 import { nameOfDatabase } from './url.ts';
 
@@ -84,6 +86,7 @@ export async function openPostgres(url: string, home: HomeIdentity): Promise<Bac
   };
   const settings = { ...SETTINGS, 'squad.hub': home.id };
   const lock = new HubLock(name, home);
+  const notices = new Notices(() => new pg.Client(config), home.id);
   const readers = new pg.Pool({ ...config, max: MAX_READERS, idleTimeoutMillis: IDLE_TIMEOUT_MS });
   const writer = new pg.Pool({ ...config, max: 1, idleTimeoutMillis: 0 });
   const reads = database(
@@ -104,18 +107,19 @@ export async function openPostgres(url: string, home: HomeIdentity): Promise<Bac
     await writer.end();
     throw thrown;
   }
-  return backendOn({ reads, writes, lock, name, home });
+  return backendOn({ reads, writes, lock, notices, name, home });
 }
 
 interface Parts {
   reads: Kysely<Tables>;
   writes: Kysely<Tables>;
   lock: HubLock;
+  notices: Notices;
   name: string;
   home: HomeIdentity;
 }
 
-function backendOn({ reads, writes, lock, name, home }: Parts): Backend {
+function backendOn({ reads, writes, lock, notices, name, home }: Parts): Backend {
   const failureOf = (thrown: unknown) => postgresFailure(thrown, name);
   /** Number of the last event of the current transaction. Null if the transaction has no events. */
   let appended: number | null = null;
@@ -165,6 +169,7 @@ function backendOn({ reads, writes, lock, name, home }: Parts): Backend {
     append,
     hub: home.id,
     register: () => lock.register(writes),
+    onNotice: listener => notices.on(listener),
     otherOwner: async id => {
       const { rows } =
         await sql<OtherHub>`select hubs.home, hubs.host from runs join hubs on hubs.id = runs.hub
@@ -184,7 +189,7 @@ function backendOn({ reads, writes, lock, name, home }: Parts): Backend {
     fault: () => null,
     failureOf,
     close: async () => {
-      await lock.release(writes);
+      await Promise.all([notices.close(), lock.release(writes)]);
       await Promise.all([reads.destroy(), writes.destroy()]);
     },
   };
@@ -322,6 +327,71 @@ export function checkVersion(version: number, name: string): void {
     undefined,
     'Upgrade the server.',
   ).error;
+}
+
+const LISTEN_RETRY_MS = 1_000;
+
+/**
+ * Notifications of other hubs, on a session of their own that is opened with the first listener. Notifications are lost
+ * with the session, so listeners are also called after each connect.
+ */
+class Notices {
+  readonly #connect: () => Client;
+  readonly #hub: string;
+  readonly #listeners = new Set<() => void>();
+  readonly #closing = new AbortController();
+  #client: Client | null = null;
+  #listening: Promise<void> | null = null;
+
+  constructor(connect: () => Client, hub: string) {
+    this.#connect = connect;
+    this.#hub = hub;
+  }
+
+  on(listener: () => void): () => void {
+    const entry = () => listener();
+    this.#listeners.add(entry);
+    this.#listening ??= this.#keepListening();
+    return () => this.#listeners.delete(entry);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#client?.end().catch(() => {}); // a lost connection has ended already
+    await this.#listening;
+  }
+
+  async #keepListening(): Promise<void> {
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      await this.#listen().catch(() => {}); // the database is away, which the next write reports
+      await pause(LISTEN_RETRY_MS, null, { signal, ref: false }).catch(() => {}); // closing
+    }
+  }
+
+  /** Resolves when the connection is lost or closed. */
+  async #listen(): Promise<void> {
+    const client = this.#connect();
+    this.#client = client;
+    const ended = new Promise<void>(resolve => client.once('end', resolve));
+    client.on('error', () => {}); // `end` follows
+    client.on('notification', ({ payload }) => {
+      if (payload !== this.#hub) this.#tell();
+    });
+    try {
+      await client.connect();
+      const { rows } = await client.query<{ channel: string }>(`select ${CHANNEL} as channel`);
+      await client.query(`listen ${rows[0]!.channel}`);
+      this.#tell();
+      await ended;
+    } finally {
+      await client.end().catch(() => {}); // it has ended
+    }
+  }
+
+  #tell(): void {
+    for (const listener of [...this.#listeners]) listener();
+  }
 }
 
 /** Lock of a hub. It ensures that one process at a time writes for a home. */

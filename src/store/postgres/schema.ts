@@ -81,3 +81,23 @@ export const ofThisHub = (table: string): string => `${table}.hub = ${THIS_HUB}`
 /** Held until the end of the transaction that applies migrations. */
 export const LOCK_MIGRATIONS =
   "select pg_advisory_xact_lock(hashtextextended('squad migrations ' || current_schema(), 0))";
+
+/** Channel of the notifications between the hubs of a schema, as an SQL expression. */
+export const CHANNEL = `'squad_' || (select oid from pg_namespace where nspname = current_schema())`;
+
+/**
+ * Requests of a hub to another one to stop a run, and notifications about them and about settings. A notification only
+ * says that there is something to read; its payload is the sender.
+ */
+export const NOTICES = [
+  `create table stop_requests (run_id text not null primary key references runs (id) on delete cascade,
+     asked_by text not null, at bigint not null)`,
+  `create function notify_hubs() returns trigger language plpgsql as $$
+  begin
+    perform pg_notify(${CHANNEL}, coalesce(${THIS_HUB}, ''));
+    return null;
+  end $$`,
+  `create trigger stop_requests_notice after insert on stop_requests for each row execute function notify_hubs()`,
+  `create trigger settings_notice after insert or update or delete on settings
+     for each row execute function notify_hubs()`,
+];
