@@ -44,7 +44,7 @@ async function build(engine: Engine, changes: Partial<TurnInput> = {}) {
 }
 
 const firstChat = ({ newChat }: Engine): string | null =>
-  newChat?.kind === 'minted' ? newChat.mint() : newChat?.kind === 'command' ? CHAT : null;
+  newChat?.kind === 'minted' ? newChat.mint(PLAIN_OPTIONS) : newChat?.kind === 'command' ? CHAT : null;
 
 const knownChat = ({ id }: Engine): string => (id === 'opencode' ? 'ses_1234567890abcdef' : CHAT);
 

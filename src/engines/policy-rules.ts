@@ -5,6 +5,11 @@ export type Holder = Pick<PolicyRule, 'heldBy' | 'note'>;
 export const held = (note: string | null = null): Holder => ({ heldBy: 'engine', note });
 export const advisory = (note: string): Holder => ({ heldBy: 'advisory', note });
 
+/** Notes of CLIs that ask the user. */
+export const READS = 'it may read without asking; the user is asked for everything else';
+export const ASKS =
+  'the user is asked before an action without permission; without an answer the action is refused';
+
 /** How a CLI enforces each kind of limit. */
 export interface Holders {
   read: Holder;

@@ -118,6 +118,8 @@ export interface Driver {
   readonly waiting: ReadonlySet<string>;
   /** True if the agent has finished all its work and waits for more input. */
   readonly isIdle: boolean;
+  /** True if the agent does not exit when its input ends. */
+  readonly staysOpen?: boolean;
 }
 
 /** Address of Squad for an agent, and the token that identifies its run. */
@@ -186,12 +188,13 @@ export interface Engine {
   /** Builds the command of one turn. Throws if it cannot be built. */
   command(input: TurnInput): Promise<Command>;
   /**
-   * How a chat begins. `minted`: the engine accepts an id that Squad chose. `command`: a program prints the id as its
+   * How a chat begins. `minted`: the engine accepts an id that Squad chose, or null if it chooses the id itself with
+   * these options. `command`: a program prints the id as its
    * last non-empty line. `reported`: the engine chooses an id and reports it as an event. Null if the engine has no
    * chats.
    */
   newChat:
-    | { kind: 'minted'; mint(): string }
+    | { kind: 'minted'; mint(options: RunOptions): string | null }
     | { kind: 'command'; command(input: TurnInput): Promise<Command> }
     | { kind: 'reported' }
     | null;

@@ -442,7 +442,7 @@ export function newRun(
     model: request.model ?? meta.model ?? null,
     stateMode: request.stateMode ?? workspace.config.stateMode.value,
     // An engine that accepts chat ids from Squad always gets one, so that every run can be continued.
-    chatId: request.chatId ?? (engine.newChat?.kind === 'minted' ? engine.newChat.mint() : null),
+    chatId: request.chatId ?? (engine.newChat?.kind === 'minted' ? engine.newChat.mint(options) : null),
     chatIsNew: request.chatId === undefined,
     parentId: parent?.id ?? null,
     // A review is the next step of the same work, so it does not count as nested deeper.

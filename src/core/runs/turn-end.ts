@@ -71,8 +71,9 @@ export async function readFinalOutput(
  */
 async function nameChat(entry: LiveRun, { files, warn }: TurnEndPorts): Promise<void> {
   const { run, chatBefore } = entry;
-  if (run.options.sandbox.level === 'off' || run.chatId === null) return;
-  const isOther = run.chatId !== chatBefore && files.hasChatHome(run.engine, run.chatId);
+  if (run.chatId === null) return;
+  const isSandboxed = run.options.sandbox.level !== 'off';
+  const isOther = isSandboxed && run.chatId !== chatBefore && files.hasChatHome(run.engine, run.chatId);
   if (isOther && files.hasChatHome(run.engine, chatBefore ?? run.id)) {
     warn(`${run.id} reported the chat of another run as its own`, run.chatId);
     run.chatId = chatBefore;

@@ -132,6 +132,18 @@ test('the input ends when the agent has done all, and not while a question is op
   expect(await first.answer(asked[1]!, NO)).toBe(false);
 });
 
+test('an agent that has finished but does not exit is stopped', async () => {
+  const { run, turn, ports } = await setUp();
+  const driver = Object.assign(streamJsonDriver({ prompt: 'Work.' }), { staysOpen: true });
+  const stuck = await TwoWayTurn.begin(driver, run, { ...turn, number: 2 }, ports);
+  onTestFinished(() => stuck.end());
+  const { promise: stopped, resolve } = Promise.withResolvers<void>();
+  const process = { endInput: async () => {}, stop: () => resolve() } as unknown as LiveTurn;
+  for (const id of driver.waiting) stuck.read(JSON.stringify({ type: 'user', uuid: id }), false, process);
+  stuck.read('{"type":"result"}', false, process);
+  await stopped;
+});
+
 test('a question is gone when the agent withdraws it, or with its turn', async () => {
   const { first, asked, process } = await setUp();
   for (const id of ['a', 'b']) first.read(use(id), false, process);

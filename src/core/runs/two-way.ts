@@ -11,6 +11,11 @@ import type { LiveTurn, TurnRef } from '../ports/turns.ts';
 const INPUT = 'input';
 /** Interval at which the hub closes the input again while the agent has not exited. */
 const END_AGAIN_MS = 5_000;
+/** Time for an agent that has finished its work to exit. Agents need less than a second, on a busy machine several. */
+const EXIT_TIMEOUT_MS = 30_000;
+/** The same for agents that are known not to exit by themselves. */
+const SHORT_EXIT_TIMEOUT_MS = 500;
+const STOP_GRACE_MS = 3_000;
 
 export interface TwoWayPorts {
   clock: Pick<Clock, 'now'>;
@@ -184,17 +189,19 @@ export class TwoWayTurn {
     return true;
   }
 
-  /** Closes the input of an agent that has finished all its work, so that the agent exits. */
+  /** Closes the input of an agent that has finished all its work, so that the agent exits. Stops one that does not. */
   private async endInput(process: LiveTurn): Promise<void> {
     if (this.isClosed) return;
     this.isClosed = true;
     const { signal } = this.over;
-    while (!signal.aborted) {
+    const timeoutMs = this.driver.staysOpen === true ? SHORT_EXIT_TIMEOUT_MS : EXIT_TIMEOUT_MS;
+    for (let leftMs = timeoutMs; leftMs > 0 && !signal.aborted; leftMs -= END_AGAIN_MS) {
       await process
         .endInput?.()
         .catch(thrown => this.ports.warn(`The input of ${this.run.id} could not be ended`, thrown));
-      await delay(END_AGAIN_MS, null, { signal, ref: false }).catch(() => {}); // the turn has ended, which aborts the wait
+      await delay(Math.min(leftMs, END_AGAIN_MS), null, { signal, ref: false }).catch(() => {}); // the turn has ended, which aborts the wait
     }
+    if (!signal.aborted) process.stop(STOP_GRACE_MS);
   }
 
   /**

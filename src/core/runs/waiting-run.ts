@@ -137,7 +137,7 @@ export async function writeNextAttempt(
   if (turn) Object.assign(turn, { endedAt: end.endedAt, exitCode: null, leftovers: [] });
   const lost = `Attempt ${next.options.attempt.number - 1} on ${run.options.machine} was lost: ${end.lost ?? 'its process is gone.'} Attempt ${next.options.attempt.number} started on ${next.options.machine}, from the state of the branch before it.`;
   // The next attempt needs a new chat, because the chat of the lost attempt is on the lost machine.
-  const chatId = engine.newChat?.kind === 'minted' ? engine.newChat.mint() : null;
+  const chatId = engine.newChat?.kind === 'minted' ? engine.newChat.mint(next.options) : null;
   await ledger.startedAgain(entry, { ...next, chatId, notes: [...run.notes, lost] });
   entry.pause();
   entry.chats.clear();

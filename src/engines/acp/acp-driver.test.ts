@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Driver, DriverStart } from '../../core/ports/engine.ts';
 import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
 import { ENDPOINT } from '../testing/contract.ts';
-import { acpDriver } from './acp-driver.ts';
+import { type AcpTraits, acpDriver } from './acp-driver.ts';
 
 const START: DriverStart = {
   ...{ prompt: 'Work.', cwd: '/here', model: null, chatId: null, continues: false, endpoint: null },
@@ -18,8 +18,8 @@ const OPTIONS = [
 const wants = (id: unknown, toolCall: object = { title: 'sh job.sh', kind: 'execute' }) =>
   json({ id, method: 'session/request_permission', params: { options: OPTIONS, toolCall } });
 const ended = (id: string) => json({ id, result: { stopReason: 'end_turn' } });
-const chosen = (id: unknown, optionId: string) =>
-  json({ jsonrpc: '2.0', id, result: { outcome: { outcome: 'selected', optionId } } });
+const chosen = (id: unknown, optionId: string, _meta?: object) =>
+  json({ jsonrpc: '2.0', id, result: { outcome: { outcome: 'selected', optionId }, _meta } });
 
 function read(driver: Driver, line: string) {
   const sent = driver.read(line).flatMap(event => (event.type === 'send' ? event.lines : []));
@@ -27,15 +27,15 @@ function read(driver: Driver, line: string) {
   return sent.map(each => JSON.parse(each));
 }
 
-function started(start: Partial<DriverStart> = {}) {
-  const driver = acpDriver({ ...START, ...start });
+function started(start: Partial<DriverStart> = {}, traits: AcpTraits = {}) {
+  const driver = acpDriver({ ...START, ...start }, traits);
   const first = driver.open();
   for (const line of first) driver.sent(line);
   return { driver, first };
 }
 
-function working(start: Partial<DriverStart> = {}) {
-  const { driver, first } = started(start);
+function working(start: Partial<DriverStart> = {}, traits: AcpTraits = {}) {
+  const { driver, first } = started(start, traits);
   const [prompt] = read(driver, OPENED);
   return { driver, lines: [...first, json(prompt)] };
 }
@@ -88,7 +88,7 @@ test('a use of a tool is asked about once, and only ever allowed for this use', 
   expect(asked).toEqual({ id: '0', tool: 'execute', input: { title: 'sh job.sh' } });
   expect(driver.read(wants(0))).toEqual([]);
   expect(driver.answer(asked, { isGiven: true })).toEqual([chosen(0, 'once')]);
-  expect(driver.answer(asked, { isGiven: false, why: 'No.' })).toEqual([chosen(0, 'no')]);
+  expect(driver.answer(asked, { isGiven: false, why: 'No.' })).toEqual([chosen(0, 'no', { why: 'No.' })]);
 });
 
 test.each([
@@ -153,6 +153,44 @@ test('an agent that ends its turn after a refusal gets the reason, one that goes
     expect(sent.map(line => line.params.prompt[0].text)).toEqual(goesOn ? [] : ['Use b.']);
     expect(driver.isIdle).toBe(goesOn);
   }
+});
+
+test('a refusal that ends the turn, or interrupts it, is followed by its reason, also by the next hub', () => {
+  for (const refusal of ['ends_turn', 'interrupts'] as const) {
+    const { driver, lines } = working({}, { refusal });
+    const answer = driver.answer(ask(driver, wants(0)), { isGiven: false, why: 'Use b.' });
+    expect(answer.map(line => JSON.parse(line).method ?? 'answer')).toEqual(
+      refusal === 'interrupts' ? ['session/cancel', 'answer'] : ['answer'],
+    );
+    const next = acpDriver(START, { refusal });
+    for (const line of [...lines, ...answer]) next.sent(line);
+    for (const line of [OPENED, wants(0)]) next.read(line);
+    const chunk = { sessionUpdate: 'agent_message_chunk', content: { text: 'Operation cancelled by user' } };
+    next.read(json({ method: 'session/update', params: { update: chunk } }));
+    const sent = read(next, ended('prompt'));
+    expect(sent.map(line => line.params.prompt[0].text)).toEqual(['Use b.']);
+    // An interrupt of the user ends it all.
+    for (const line of next.interrupt('i')) next.sent(line);
+    expect(read(next, ended('why-prompt'))).toEqual([]);
+    expect(next.isIdle).toBe(true);
+  }
+});
+
+test('an agent that reads a message while it works gets it at once', () => {
+  const { driver } = working({}, { joins: true });
+  for (const line of driver.say('m', 'And this.')!) driver.sent(line);
+  read(driver, ended('prompt'));
+  expect(driver.isIdle).toBe(false);
+  read(driver, ended('m'));
+  expect(driver.isIdle).toBe(true);
+});
+
+test('the user decides on everything that an agent with its own settings asks for', () => {
+  const { driver } = working(
+    { options: { ...PLAIN_OPTIONS, permission: 'edit', approvals: 'ask' } },
+    { asksForRest: true },
+  );
+  expect(ask(driver, wants(0, { kind: 'edit', locations: [{ path: '/here/a' }] })).tool).toBe('edit');
 });
 
 test('requests that Squad does not know and lines that are too long are answered', () => {

@@ -12,12 +12,27 @@ import { type Fields, fields, fieldsOf, list, text } from '../json-line.ts';
 export const SESSION_REQUEST = 'session';
 export const PROMPT_REQUEST = 'prompt';
 
+/** What Squad knows about an agent beyond the protocol. */
+export interface AcpTraits {
+  /** True if a prompt joins the running one. Other agents may end the running one. */
+  joins?: true;
+  /** True if the agent asks only for what its own settings do not allow, so that only the user can allow it. */
+  asksForRest?: true;
+  /**
+   * How an agent gets the reason of a refusal, as its next prompt. `ends_turn`: a refusal ends its turn. `interrupts`:
+   * the agent would continue, so Squad interrupts it. By default the agent gets the reason if it does not continue.
+   */
+  refusal?: 'ends_turn' | 'interrupts';
+  /** True if the agent does not exit when its input ends, while an MCP server runs. */
+  staysOpen?: true;
+}
+
 /**
  * Driver for agents of the Agent Client Protocol, version 1. The protocol has no message into a running turn: many
  * agents cancel the running prompt when another one arrives. Therefore a message needs an agent that is idle or
- * interrupted.
+ * interrupted, or that is known to read it.
  */
-export function acpDriver(start: DriverStart): Driver {
+export function acpDriver(start: DriverStart, traits: AcpTraits = {}): Driver {
   const { prompt, cwd, chatId, continues, options } = start;
   const waiting = new Set<string>();
   const running = new Set<string>();
@@ -25,7 +40,6 @@ export function acpDriver(start: DriverStart): Driver {
   const answered = new Set<string>();
   /** Reasons of refusals. They are sent as a prompt if the turn ends before the model has continued. */
   let reasons: string[] = [];
-  const refusals = new Map<string, string>();
   let session: string | null = null;
   /** Parameters of the request that opens the session. */
   let opening: Fields = {};
@@ -50,7 +64,7 @@ export function acpDriver(start: DriverStart): Driver {
         { type: 'send', lines: [choice(id, params, false)] },
       ];
     if (before !== undefined) return [];
-    const isAllowed = isPermitted(fields(params.toolCall), start);
+    const isAllowed = traits.asksForRest !== true && isPermitted(fields(params.toolCall), start);
     if (!isAllowed && options.approvals === 'ask') return [{ type: 'asked', ask }];
     return [{ type: 'send', lines: [choice(id, params, isAllowed)] }];
   }
@@ -70,6 +84,15 @@ export function acpDriver(start: DriverStart): Driver {
     if (why.length > 0 && !failed)
       events.push({ type: 'send', lines: [promptLine(`why-${id}`, why.join('\n'))] });
     return events;
+  }
+
+  /** Ends what the agent does. Some agents then wait until all their questions are answered. */
+  function cancel(...replies: string[]): string[] {
+    const rest = [...asked.keys()].filter(
+      id => !answered.has(id) && !replies.some(line => idOf(line) === id),
+    );
+    const cancelled = rest.map(id => reply(id, CANCELLED));
+    return [notification('session/cancel', { sessionId: session }), ...replies, ...cancelled];
   }
 
   function opened(result: Fields, failed: boolean): DriverEvent[] {
@@ -97,19 +120,17 @@ export function acpDriver(start: DriverStart): Driver {
       ];
     },
     answer({ id }: EngineAsk, answer) {
-      if (!answer.isGiven) refusals.set(id, answer.why);
-      return [choice(id, asked.get(id)?.params ?? {}, answer.isGiven)];
+      const params = asked.get(id)?.params ?? {};
+      if (answer.isGiven) return [choice(id, params, true)];
+      const refusal = choice(id, params, false, answer.why);
+      return traits.refusal === 'interrupts' ? cancel(refusal) : [refusal];
     },
     get isReady() {
       return session !== null && hasPrompt;
     },
-    say: (id, content) => (running.size > 0 && !isInterrupted ? null : [promptLine(id, content)]),
-    interrupt() {
-      if (running.size === 0) return [];
-      const open = [...asked.keys()].filter(id => !answered.has(id));
-      const cancelled = open.map(id => reply(id, { outcome: { outcome: 'cancelled' } }));
-      return [notification('session/cancel', { sessionId: session }), ...cancelled];
-    },
+    say: (id, content) =>
+      running.size > 0 && !isInterrupted && traits.joins !== true ? null : [promptLine(id, content)],
+    interrupt: () => (running.size === 0 ? [] : cancel()),
     waiting,
     sent(line) {
       const event = fieldsOf(line);
@@ -118,17 +139,18 @@ export function acpDriver(start: DriverStart): Driver {
         waiting.add(id);
         running.add(id);
         if (id === PROMPT_REQUEST) hasPrompt = true;
-      } else if (event?.method === 'session/cancel') isInterrupted = true;
-      else if (id === SESSION_REQUEST)
+      } else if (event?.method === 'session/cancel') {
+        isInterrupted = true;
+        reasons = [];
+      } else if (id === SESSION_REQUEST)
         opening = {
           ...fields(event?.params),
           ...(event?.method === 'session/resume' && { isResumed: true }),
         };
       else if (event && event.method === undefined) {
-        const answer = JSON.stringify(event.id);
-        answered.add(answer);
-        const why = refusals.get(answer);
-        if (why !== undefined) reasons.push(why);
+        answered.add(JSON.stringify(event.id));
+        const why = text(fields(fields(event.result)._meta).why);
+        if (why !== null) reasons.push(why);
       }
     },
     read(line) {
@@ -138,8 +160,9 @@ export function acpDriver(start: DriverStart): Driver {
       if (method === null) return response(text(event.id) ?? '', event);
       if (event.id === undefined) {
         const update = fields(fields(event.params).update).sessionUpdate;
+        const isFurther = update === 'agent_message_chunk' || update === 'tool_call';
         // The model has continued, so it does not need the reasons.
-        if (update === 'agent_message_chunk' || update === 'tool_call') reasons = [];
+        if (isFurther && traits.refusal === undefined) reasons = [];
         return [];
       }
       const id = JSON.stringify(event.id);
@@ -153,6 +176,7 @@ export function acpDriver(start: DriverStart): Driver {
       const answers = !beginning.includes('"method"') && /"id":"([^"\\]+)"/.exec(beginning)?.[1];
       return answers ? response(answers, {}) : [];
     },
+    staysOpen: traits.staysOpen === true,
     get isIdle() {
       return hasFailed || (hasPrompt && running.size === 0);
     },
@@ -178,11 +202,19 @@ const unknown = (id: string): string =>
     error: { code: -32601, message: 'Squad does not know this request' },
   });
 
-/** Chooses an option by its kind, because each agent has its own ids. Only permission for one use is ever given. */
-function choice(id: string, params: Fields, isGiven: boolean): string {
+const idOf = (line: string): string => JSON.stringify(fieldsOf(line)?.id);
+
+const CANCELLED = { outcome: { outcome: 'cancelled' } };
+
+/**
+ * Chooses an option by its kind, because each agent has its own ids. Only permission for one use is ever given. The
+ * reason of a refusal is for the next hub, which reads the line again. Agents ignore it.
+ */
+function choice(id: string, params: Fields, isGiven: boolean, why?: string): string {
   const kind = isGiven ? 'allow_once' : 'reject_once';
   const optionId = text(list(params.options).find(option => option.kind === kind)?.optionId);
-  return reply(id, { outcome: optionId ? { outcome: 'selected', optionId } : { outcome: 'cancelled' } });
+  const outcome = optionId ? { outcome: { outcome: 'selected', optionId } } : CANCELLED;
+  return reply(id, { ...outcome, ...(why !== undefined && { _meta: { why } }) });
 }
 
 function askOf(id: string, { toolCall }: Fields): EngineAsk {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { acpReader } from './acp-reader.ts';
+import { type AcpDialect, acpReader } from './acp-reader.ts';
 
 const read = (...lines: object[]) => {
   const reader = acpReader();
@@ -63,6 +63,45 @@ test.each([
 ])('%j is no success', (line, error) => {
   expect(read(OPENED, line).at(-1)).toMatchObject({
     ...{ type: 'end', ok: false, error: expect.stringContaining(error) },
+  });
+});
+
+test('a message that joined the running prompt has the same answer', () => {
+  const over = (id: string) => ({ id, result: { stopReason: 'end_turn' } });
+  const ends = read(OPENED, says('One.'), over('prompt'), over('m')).filter(({ type }) => type === 'end');
+  expect(ends).toMatchObject([{ answer: 'One.' }]);
+});
+
+test('usage as each CLI reports it', () => {
+  const usageOf = (dialect: AcpDialect, ...lines: object[]) => {
+    const reader = acpReader(dialect);
+    const events = [OPENED, ...lines].flatMap(line => reader.line(JSON.stringify(line)));
+    return events.findLast(({ type }) => type === 'usage');
+  };
+  const over = (id: string, inputTokens: number) => ({
+    id,
+    result: { stopReason: 'end_turn', usage: { inputTokens, outputTokens: 2, cachedReadTokens: 1 } },
+  });
+  const cost = update('usage_update', { used: 9, cost: { amount: 0.5, currency: 'USD' } });
+  const unknown = { input: null, output: null, cached: null, costUsd: null, costIsEstimated: false };
+  const lines = [over('prompt', 10), cost, over('m', 30)];
+  expect(usageOf({ usage: 'process' }, ...lines)).toEqual({
+    ...{ type: 'usage', usage: { ...unknown, input: 30, output: 2, cached: 1 } },
+  });
+  expect(usageOf({ usage: 'chat_cost' }, ...lines)).toEqual({
+    ...{ type: 'usage', usage: { ...unknown, costUsd: 0.5 }, runningTotals: ['costUsd'] },
+  });
+  expect(usageOf({}, ...lines)).toBeUndefined();
+});
+
+test('messages of the program are not part of the answer, and a missing login is reported as one', () => {
+  const reader = acpReader({ notes: /^Info: / });
+  const lines = [OPENED, says('Info: Disabled tools: a'), says('Done.')];
+  const over = { id: 'prompt', result: { stopReason: 'end_turn' } };
+  const events = [...lines, over].flatMap(line => reader.line(JSON.stringify(line)));
+  expect(events.at(-1)).toMatchObject({ type: 'end', answer: 'Done.' });
+  expect(read({ id: 'session', error: { code: -32000, message: 'No.' } }).at(-1)).toMatchObject({
+    code: 'ENGINE_NOT_LOGGED_IN',
   });
 });
 

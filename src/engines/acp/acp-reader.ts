@@ -1,6 +1,7 @@
 import type { EngineEnd, EngineEvent, EngineReader } from '../../core/ports/engine.ts';
+import type { Usage } from '../../schema/run.ts';
 import { failureKind } from '../failure-kind.ts';
-import { amount, type Fields, fields, fieldsOf, sum, text } from '../json-line.ts';
+import { amount, type Fields, fields, fieldsOf, list, sum, text } from '../json-line.ts';
 import { Speech } from '../speech.ts';
 import { stderrEnd } from '../stderr-end.ts';
 import { ToolCalls, toolDetail } from '../tool-calls.ts';
@@ -9,8 +10,19 @@ import { PROMPT_REQUEST, SESSION_REQUEST } from './acp-driver.ts';
 /** Kinds of tools that are meant to change files. */
 const EDITING = ['edit', 'delete', 'move'];
 
+/** How an agent differs from what the protocol requires. */
+export interface AcpDialect {
+  /**
+   * Usage that the agent reports. `prompt`: of each prompt, as Gemini CLI does. `process`: of all prompts of the process.
+   * `chat_cost`: only the cost of the chat, because the tokens are those of the last request.
+   */
+  usage?: 'prompt' | 'process' | 'chat_cost';
+  /** Messages of the agent's program, which are not part of the answer. */
+  notes?: RegExp;
+}
+
 /** Reads the output of an agent of the Agent Client Protocol. Only the reply to a prompt reports success. */
-export function acpReader(): EngineReader {
+export function acpReader({ usage: reported = 'prompt', notes }: AcpDialect = {}): EngineReader {
   const calls = new ToolCalls((_, call) => ({
     detail: text(call.title) || toolDetail(fields(call.rawInput)),
     edits: EDITING.includes(text(call.kind) ?? ''),
@@ -20,6 +32,8 @@ export function acpReader(): EngineReader {
   let input: number | null = null;
   let output: number | null = null;
   let ended = false;
+  /** True if the agent did something since the last reply to a prompt. */
+  let hasActed = true;
   /** False while the agent repeats the messages of an earlier turn. */
   let isOpen = false;
 
@@ -36,6 +50,7 @@ export function acpReader(): EngineReader {
   }
 
   function tool(call: Fields): EngineEvent[] {
+    hasActed = true;
     const id = text(call.toolCallId) ?? '';
     const name = names.get(id) ?? text(call.kind) ?? 'tool';
     const isNew = !names.has(id);
@@ -46,15 +61,25 @@ export function acpReader(): EngineReader {
   }
 
   function update(given: Fields): EngineEvent[] {
-    const { sessionUpdate: kind, content } = given;
-    if (kind === 'agent_message_chunk') return speech.add(text(fields(content).text) ?? '');
-    return kind === 'tool_call' || kind === 'tool_call_update' ? tool(given) : [];
+    const { sessionUpdate: kind, content, cost } = given;
+    if (kind === 'usage_update') return costOf(fields(cost));
+    if (kind !== 'agent_message_chunk' && kind !== 'tool_call' && kind !== 'tool_call_update') return [];
+    if (kind !== 'agent_message_chunk') return tool(given);
+    hasActed = true;
+    const said = text(fields(content).text) ?? '';
+    return notes?.test(said) ? [{ type: 'note', text: said }] : speech.add(said);
   }
 
   function prompted({ result, error }: Fields): EngineEvent[] {
     if (error !== undefined) return [...speech.pause(), ...end(failure(fields(error)))];
-    const { stopReason, _meta: meta } = fields(result);
-    const events = [...speech.pause(), ...usage(fields(fields(fields(meta).quota).token_count))];
+    const { stopReason, _meta: meta, usage: used } = fields(result);
+    const events = [
+      ...speech.pause(),
+      ...(reported === 'process' ? usageOfProcess(fields(used)) : usage(fields(fields(meta).quota))),
+    ];
+    // A message that joined the running prompt has the same answer.
+    if (!hasActed) return events;
+    hasActed = false;
     const last = stopReason === 'end_turn' ? speech.end() : stopped(text(stopReason) ?? 'unknown');
     speech.restart();
     return [...events, ...end(last)];
@@ -64,11 +89,23 @@ export function acpReader(): EngineReader {
    * Only Gemini CLI reports the tokens of each prompt. The sums that other agents report have a different meaning in
    * each.
    */
-  function usage(count: Fields): EngineEvent[] {
+  function usage(quota: Fields): EngineEvent[] {
+    const count = fields(quota.token_count);
     input = sum(input, amount(count.input_tokens));
     output = sum(output, amount(count.output_tokens));
     if (input === null && output === null) return [];
-    return [{ type: 'usage', usage: { input, output, cached: null, costUsd: null, costIsEstimated: false } }];
+    const model = text(list(quota.model_usage)[0]?.model);
+    return [
+      ...(model === null ? [] : [{ type: 'model' as const, model }]),
+      { type: 'usage', usage: { ...UNKNOWN, input, output } },
+    ];
+  }
+
+  function costOf({ amount: cost, currency }: Fields): EngineEvent[] {
+    // opencode reports 0 for a model without a price, although the cost is unknown.
+    const costUsd = currency === 'USD' ? amount(cost) || null : null;
+    if (reported !== 'chat_cost' || costUsd === null) return [];
+    return [{ type: 'usage', usage: { ...UNKNOWN, costUsd }, runningTotals: ['costUsd'] }];
   }
 
   function end(event: EngineEnd): EngineEvent[] {
@@ -97,11 +134,24 @@ export function acpReader(): EngineReader {
   };
 }
 
+const UNKNOWN: Usage = { input: null, output: null, cached: null, costUsd: null, costIsEstimated: false };
+
+/** Input includes cached tokens. */
+function usageOfProcess(used: Fields): EngineEvent[] {
+  const [input, output] = [amount(used.inputTokens), amount(used.outputTokens)];
+  if (input === null && output === null) return [];
+  return [{ type: 'usage', usage: { ...UNKNOWN, input, output, cached: amount(used.cachedReadTokens) } }];
+}
+
+/** Error code of the protocol for an agent that needs a login. */
+const AUTH_REQUIRED = -32_000;
+
 function failure(error: Fields): EngineEnd {
   const message = text(error.message) ?? 'The agent failed and gave no reason.';
   const details = text(fields(error.data).details) ?? text(error.data);
   const whole = details === null ? message : `${message}: ${details}`;
-  return { type: 'end', ok: false, answer: '', error: whole, code: failureKind(whole) };
+  const code = error.code === AUTH_REQUIRED ? 'ENGINE_NOT_LOGGED_IN' : failureKind(whole);
+  return { type: 'end', ok: false, answer: '', error: whole, code };
 }
 
 const REASONS: Readonly<Record<string, string>> = {

@@ -2,7 +2,7 @@ import { SQUAD_SERVER } from '../../core/ports/engine.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';
 import { partOfArgument } from '../one-argument.ts';
-import { advisory, type Holder, held, policyRules } from '../policy-rules.ts';
+import { ASKS, advisory, type Holder, held, policyRules, READS } from '../policy-rules.ts';
 
 const KNOWN = [
   ...[
@@ -113,17 +113,9 @@ const isMcp = (name: string): boolean => name.startsWith('mcp__');
 
 export function claudePolicy(options: RunOptions): PolicyRule[] {
   return policyRules(options, {
-    read: held(
-      options.approvals === 'ask'
-        ? 'it may read without asking; the user is asked for everything else'
-        : 'it has only read-only tools',
-    ),
+    read: held(options.approvals === 'ask' ? READS : 'it has only read-only tools'),
     approvals:
-      options.permission === 'full'
-        ? advisory('with permission full it asks for nothing')
-        : held(
-            'the user is asked before an action without permission; without an answer the action is refused',
-          ),
+      options.permission === 'full' ? advisory('with permission full it asks for nothing') : held(ASKS),
     edit: editHolder(options.tools),
     tools: toolsHolder(options),
     budget: options.stopAtBudget

@@ -20,7 +20,7 @@ export const CLAUDE: CliProfile = {
     /^((ANTHROPIC|CLAUDE|AWS|CLOUD_ML|CLOUDSDK|VERTEX|GOOGLE_CLOUD)_|(GOOGLE_APPLICATION_CREDENTIALS|GCLOUD_PROJECT)$|AZURE_(CLIENT|TENANT|FEDERATED|AUTHORITY)_)/,
   takesSchema: true,
   usageIsReported: 'live',
-  newChat: { kind: 'minted', mint: randomUUID },
+  newChat: { kind: 'minted', mint: () => randomUUID() },
   command: claudeCommand,
   resume: chatId => ['--resume', chatUuid('Claude Code', chatId)],
   sandbox: claudeSandbox,

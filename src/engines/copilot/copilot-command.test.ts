@@ -35,6 +35,19 @@ describe('the command of Copilot CLI', () => {
     expect(await argvOf(place.input())).not.toContain('--additional-mcp-config');
   });
 
+  it('reads lines while it works if it has to ask the user', async () => {
+    using place = new TurnPlace();
+    const options = { approvals: 'ask' as const, permission: 'read' as const };
+    const input = place.input({ options, chatId: CHAT, continues: true });
+    const { argv, stdin, isFed } = await copilotCommand(input, { program: '/bin/copilot' });
+    expect({ stdin, isFed }).toEqual({ stdin: null, isFed: true });
+    expect(argv).toContain('--acp');
+    // Copilot CLI refuses these together with `--acp`, and what is denied is not asked for.
+    expect(argv.join(' ')).not.toMatch(
+      /--resume|--session-id|--usage-output-file|--output-format|--deny-tool/,
+    );
+  });
+
   it("turns the user's own MCP servers off by name", async () => {
     using place = new TurnPlace();
     place.inHome('.copilot/mcp-config.json', '{"mcpServers":{"mine":{},"--yolo":{},"squad":{}}}');

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type LoginFile, type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports/engine.ts';
 import type { Command } from '../../core/ports/turns.ts';
+import { asksOverAcp } from '../acp/acp-cli.ts';
 import { chatUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
 import { fields, fieldsOf } from '../json-line.ts';
@@ -19,24 +20,27 @@ export async function copilotCommand(input: TurnInput, { program }: { program: s
   const servers = endpoint && (await files.write('mcp.json', serversFile(endpoint)));
   // Squad's server replaces a user's server with the same name, so the user's need not be disabled.
   const off = (name: string) => (servers && name === SQUAD_SERVER ? [] : ['--disable-mcp-server', name]);
+  const isFed = asksOverAcp(options);
   return {
     argv: [
       program,
-      ...['--output-format', 'json', '--no-color', '--no-ask-user'],
+      ...(isFed ? ['--acp'] : ['--output-format', 'json']),
+      ...['--no-color', '--no-ask-user'],
       ...['--no-auto-update', '--disable-client-telemetry', '--no-remote'],
       ...['--disable-builtin-mcps', ...usersServers(env).flatMap(off)],
       ...(servers === null ? [] : ['--additional-mcp-config', `@${servers}`]),
       ...toolFlags(options),
-      ...['--usage-output-file', files.path(USAGE_FILE)],
+      ...(isFed ? [] : ['--usage-output-file', files.path(USAGE_FILE)]),
       ...(model === null ? [] : [`--model=${partOfArgument('model', model)}`]),
       ...(options.effort === null ? [] : [`--reasoning-effort=${partOfArgument('effort', options.effort)}`]),
-      ...(chatId === null
+      // The driver names the chat of a fed turn.
+      ...(chatId === null || isFed
         ? []
         : continues
           ? [`--resume=${chatUuid('Copilot CLI', chatId)}`]
           : ['--session-id', chatUuid('Copilot CLI', chatId)]),
     ],
-    stdin: input.promptFile,
+    ...(isFed ? { stdin: null, isFed } : { stdin: input.promptFile }),
     env: withoutClassicTokens(env),
   };
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { asksOverAcp, cliDriver, cliReader } from '../acp/acp-cli.ts';
 import { markOf } from '../chat-mark.ts';
 import { chatUuid, isUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
@@ -21,12 +22,18 @@ export const COPILOT: CliProfile = {
   usageIsReported: 'at_end',
   variables: /^(COPILOT_|((GH|GITHUB)_TOKEN|GH_HOST)$)/,
   takesSchema: false,
-  newChat: { kind: 'minted', mint: randomUUID },
+  // With the Agent Client Protocol, Copilot CLI chooses the id.
+  newChat: { kind: 'minted', mint: options => (asksOverAcp(options) ? null : randomUUID()) },
   command: copilotCommand,
   chatMark: async ({ chatId, env }) =>
     isUuid(chatId) ? markOf([join(copilotHome(env), 'session-state', chatId, 'events.jsonl')]) : null,
   resume: chatId => [`--resume=${chatUuid('Copilot CLI', chatId)}`],
   sandbox: copilotSandbox,
-  reader: copilotReader,
+  reader: () => cliReader(copilotReader(), { usage: 'process', notes: PROGRAM_MESSAGES }),
+  driver: start => cliDriver({ ...start, endpoint: null }, { refusal: 'ends_turn' }),
   policy: copilotPolicy,
 };
+
+/** With the Agent Client Protocol, these are messages like those of the model. */
+const PROGRAM_MESSAGES =
+  /^Info: (Disabled tools: |Unknown tool name in the tool allowlist: |Operation cancelled by user)/;

@@ -1,7 +1,8 @@
 import { SQUAD_SERVER } from '../../core/ports/engine.ts';
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';
+import { asksOverAcp } from '../acp/acp-cli.ts';
 import { ownTools, type ToolTable } from '../own-tools.ts';
-import { advisory, held, policyRules } from '../policy-rules.ts';
+import { ASKS, advisory, held, policyRules, READS } from '../policy-rules.ts';
 
 const TOOLS: ToolTable = {
   Bash: ['bash', 'write_bash', 'read_bash', 'stop_bash', 'list_bash'],
@@ -19,10 +20,12 @@ const TOOLS: ToolTable = {
 export const EDITING = ['edit', 'create', 'apply_patch', 'str_replace_editor'];
 
 /** Flags for allowed, denied and visible tools. */
-export function toolFlags({ permission, tools }: RunOptions): string[] {
+export function toolFlags(options: RunOptions): string[] {
+  const { permission, tools } = options;
   return [
-    ...(permission === 'read'
-      ? ['--allow-tool', SQUAD_SERVER, '--deny-tool', 'write', '--deny-tool', 'shell']
+    ...(permission === 'read' ? ['--allow-tool', SQUAD_SERVER] : []),
+    ...(permission === 'read' && !asksOverAcp(options)
+      ? ['--deny-tool', 'write', '--deny-tool', 'shell']
       : []),
     ...(permission === 'edit' ? ['--allow-all-tools'] : []),
     ...(permission === 'full' ? ['--allow-all'] : []),
@@ -35,7 +38,9 @@ const granted = (tools: string[]): string[] => ownTools(tools, 'Copilot CLI', TO
 export function copilotPolicy(options: RunOptions): PolicyRule[] {
   const hasShell = options.tools === null || granted(options.tools).includes('bash');
   return policyRules(options, {
-    read: held('writing and the shell are denied'),
+    ...(asksOverAcp(options)
+      ? { read: held(READS), approvals: held(ASKS) }
+      : { read: held('writing and the shell are denied') }),
     edit: hasShell
       ? advisory(
           'its tools stay in its folder and the temporary one; a command is only checked for the paths it names',

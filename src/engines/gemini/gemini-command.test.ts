@@ -1,4 +1,4 @@
-import { readFileSync, readlinkSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
@@ -32,6 +32,20 @@ describe('the command of Gemini CLI', () => {
       squad: { ...ENDPOINT.relay, trust: true },
     });
     expect(JSON.stringify([argv, env])).not.toContain(ENDPOINT.token);
+  });
+
+  it('reads lines while it works if it has to ask the user, and finds its session again', async () => {
+    using place = new TurnPlace();
+    const options = { approvals: 'ask' as const, permission: 'read' as const };
+    const input = place.input({ endpoint: ENDPOINT, options });
+    const { argv, stdin, isFed } = await geminiCommand(input, CLI);
+    expect({ acp: argv.includes('--acp'), stdin, isFed }).toEqual({ acp: true, stdin: null, isFed: true });
+    const chats = join(place.chatFolder, '.gemini/tmp/work/chats');
+    const session = `session-2026-11-19T20-26-${CHAT.slice(0, 8)}.jsonl`;
+    await input.files.writeInChat(join('.gemini/tmp/work/chats', session), '{}');
+    const again = await geminiCommand({ ...input, chatId: CHAT, continues: true }, CLI);
+    expect(again.argv.join(' ')).not.toContain(CHAT);
+    expect(readdirSync(chats)).toEqual([`session-squad-${CHAT.slice(0, 8)}.jsonl`]);
   });
 
   it('opens a chat under the given id, and resumes only a chat that exists', async () => {

@@ -1,8 +1,9 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { type InteractiveInput, SQUAD_SERVER, type TurnInput } from '../../core/ports/engine.ts';
 import type { Command } from '../../core/ports/turns.ts';
 import { SquadError } from '../../schema/error.ts';
+import { asksOverAcp } from '../acp/acp-cli.ts';
 import { chatUuid } from '../chat-uuid.ts';
 import { partOfArgument } from '../one-argument.ts';
 import { APPROVAL_MODE, geminiRules } from './gemini-policy.ts';
@@ -22,23 +23,32 @@ export async function geminiCommand(input: TurnInput, { program }: { program: st
   refuseProjectCommands(input.cwd, env, input.worktree);
   if (continues && !existsSync(join(home, '.gemini'))) throw unknownChat(chatId);
   const rules = await files.write('policy.toml', geminiRules(options));
+  const isFed = asksOverAcp(options);
+  // The driver names the server of a fed turn.
+  const endpoint = isFed ? null : input.endpoint;
   const settings = await files.writeInChat(
     '.gemini/settings.json',
-    geminiSettings(env, input.endpoint, options.sandbox.level !== 'off' || options.machine !== null),
+    geminiSettings(env, endpoint, options.sandbox.level !== 'off' || options.machine !== null),
   );
-  if (existsSync(settings)) linkLogin(env, home); // a dry run writes nothing
+  // A dry run writes nothing.
+  if (existsSync(settings)) {
+    linkLogin(env, home);
+    if (isFed && continues && chatId !== null) protectSession(home, chatId);
+  }
+  // The driver names the chat of a fed turn.
+  const chat = isFed ? null : chatId;
   return {
     argv: [
       program,
-      ...['--output-format', 'stream-json'],
+      ...(isFed ? ['--acp'] : ['--output-format', 'stream-json']),
       `--model=${partOfArgument('model', input.model ?? (env.GEMINI_MODEL || DEFAULT_MODEL))}`,
       ...['--approval-mode', APPROVAL_MODE[options.permission]],
       ...['--policy', rules],
       ...['--allowed-mcp-server-names', SQUAD_SERVER],
       ...['--extensions', 'none'],
-      ...(chatId === null ? [] : [continues ? '--resume' : '--session-id', chatUuid('Gemini CLI', chatId)]),
+      ...(chat === null ? [] : [continues ? '--resume' : '--session-id', chatUuid('Gemini CLI', chat)]),
     ],
-    stdin: input.promptFile,
+    ...(isFed ? { stdin: null, isFed } : { stdin: input.promptFile }),
     env: {
       ...env,
       GEMINI_CLI_HOME: home,
@@ -46,6 +56,31 @@ export async function geminiCommand(input: TurnInput, { program }: { program: st
       GEMINI_CLI_NO_RELAUNCH: 'true',
     },
   };
+}
+
+/**
+ * Gemini CLI writes a session to a file that has the minute and the beginning of its id as a name. If it loads a session
+ * in the same minute, it overwrites the file. Another name keeps the session.
+ */
+function protectSession(home: string, chatId: string): void {
+  const id = chatUuid('Gemini CLI', chatId).slice(0, 8);
+  const projects = join(home, '.gemini', 'tmp');
+  for (const project of namesIn(projects)) {
+    const chats = join(projects, project, 'chats');
+    const kept = join(chats, `session-squad-${id}.jsonl`);
+    const [file] = namesIn(chats).filter(
+      name => name.startsWith('session-') && name.endsWith(`-${id}.jsonl`),
+    );
+    if (file !== undefined && !existsSync(kept)) renameSync(join(chats, file), kept);
+  }
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return []; // the folder does not exist, or is a file
+  }
 }
 
 /**

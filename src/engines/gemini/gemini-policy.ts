@@ -1,7 +1,8 @@
 import { SQUAD_SERVER } from '../../core/ports/engine.ts';
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';
+import { asksOverAcp } from '../acp/acp-cli.ts';
 import { ownTools, type ToolTable } from '../own-tools.ts';
-import { advisory, held, policyRules } from '../policy-rules.ts';
+import { ASKS, advisory, held, policyRules, READS } from '../policy-rules.ts';
 
 const TOOLS: ToolTable = {
   Bash: ['run_shell_command'],
@@ -17,6 +18,8 @@ const TOOLS: ToolTable = {
 
 export const EDITING = ['replace', 'write_file'];
 const CHANGING = [...EDITING, 'run_shell_command'];
+/** Tools that a role with `permission: read` has to ask for. */
+const ASKED_FOR = [...CHANGING, 'web_fetch', 'google_web_search'];
 
 export const APPROVAL_MODE = { read: 'default', edit: 'auto_edit', full: 'yolo' } as const;
 
@@ -24,13 +27,19 @@ export const APPROVAL_MODE = { read: 'default', edit: 'auto_edit', full: 'yolo' 
  * A policy file given by flag overrides the approval mode and the repository's own settings. A denied tool
  * is not visible to the model.
  */
-export function geminiRules({ permission, tools }: RunOptions): string {
+export function geminiRules(options: RunOptions): string {
+  const { permission, tools } = options;
   const rules = [
     rule({ mcpName: SQUAD_SERVER, toolName: '*', decision: 'allow', priority: 900 }),
     // A plan would need approval, and nobody can give it in a run.
     rule({ toolName: ['enter_plan_mode', 'exit_plan_mode'], decision: 'deny', priority: 900 }),
   ];
-  if (permission === 'read') rules.push(rule({ toolName: CHANGING, decision: 'deny', priority: 800 }));
+  const asks = asksOverAcp(options);
+  if (permission === 'read') {
+    const names = asks ? ASKED_FOR.filter(name => tools === null || granted(tools).includes(name)) : CHANGING;
+    if (names.length > 0)
+      rules.push(rule({ toolName: names, decision: asks ? 'ask_user' : 'deny', priority: 800 }));
+  }
   if (tools !== null) {
     const names = granted(tools);
     if (names.length > 0) rules.push(rule({ toolName: names, ...ALLOW, priority: 700 }));
@@ -54,7 +63,9 @@ const rule = (values: Record<string, unknown>): string =>
 export function geminiPolicy(options: RunOptions): PolicyRule[] {
   const hasShell = options.tools === null || granted(options.tools).includes('run_shell_command');
   return policyRules(options, {
-    read: held('it has no tool that edits and no shell'),
+    ...(asksOverAcp(options)
+      ? { read: held(READS), approvals: held(ASKS) }
+      : { read: held('it has no tool that edits and no shell') }),
     edit: hasShell
       ? advisory('its file tools write only in its folder; a command it runs can write elsewhere')
       : held('its file tools write only in its folder'),

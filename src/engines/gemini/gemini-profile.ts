@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { asksOverAcp, cliDriver, cliReader } from '../acp/acp-cli.ts';
 import { chatUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
 import { geminiCommand, geminiHome } from './gemini-command.ts';
@@ -21,11 +22,13 @@ export const GEMINI: CliProfile = {
   // server.
   toolNames: { ask_user: 'ask_person' },
   takesSchema: false,
-  newChat: { kind: 'minted', mint: randomUUID },
+  // With the Agent Client Protocol, Gemini CLI chooses the id.
+  newChat: { kind: 'minted', mint: options => (asksOverAcp(options) ? null : randomUUID()) },
   command: geminiCommand,
   resume: chatId => ['--resume', chatUuid('Gemini CLI', chatId)],
   prepareResume: geminiHome,
   sandbox: geminiSandbox,
-  reader: geminiReader,
+  reader: () => cliReader(geminiReader(), {}),
+  driver: start => cliDriver(start, { refusal: 'interrupts', staysOpen: true }),
   policy: geminiPolicy,
 };

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
 import { ENDPOINT, TurnPlace } from '../testing/turn.ts';
 import { opencodeCommand } from './opencode-command.ts';
@@ -85,6 +85,23 @@ describe('the command of opencode', () => {
     });
     const { argv } = await opencodeCommand(place.input({ model: 'a/b/c', options: { effort: 'high' } }), CLI);
     expect(argv).toEqual(expect.arrayContaining(['--model=a/b/c', '--variant=high']));
+  });
+});
+
+test('opencode reads lines while it works if it has to ask the user', async () => {
+  using place = new TurnPlace();
+  const options = { approvals: 'ask' as const, permission: 'read' as const, effort: 'high' };
+  const command = await opencodeCommand(place.input({ options, model: 'a/b' }), CLI);
+  expect(command).toMatchObject({ argv: ['/bin/opencode', 'acp', '--log-level', 'INFO'], isFed: true });
+  const { default_agent, agent, permission } = config(command.env);
+  expect(default_agent).toBe('squad');
+  expect(agent.squad).toMatchObject({ model: 'a/b', variant: 'high' });
+  expect(permission).toMatchObject({
+    bash: 'ask',
+    edit: 'ask',
+    webfetch: 'ask',
+    read: 'allow',
+    task: 'deny',
   });
 });
 

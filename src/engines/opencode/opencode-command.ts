@@ -2,6 +2,7 @@ import { type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports
 import type { Command } from '../../core/ports/turns.ts';
 import { stateEnvironment } from '../../core/runs/turn-sandbox.ts';
 import { SquadError } from '../../schema/error.ts';
+import { asksOverAcp } from '../acp/acp-cli.ts';
 import { oneArgument, partOfArgument } from '../one-argument.ts';
 import { DATA_PATH_FILE, dataPath } from './opencode-log.ts';
 import { opencodePermissions } from './opencode-permissions.ts';
@@ -11,12 +12,16 @@ export async function opencodeCommand(input: TurnInput, { program }: { program: 
   const { options, model, chatId, continues, env } = input;
   if (model !== null && !/^[^/\s]+\/\S+$/.test(model)) throw badModel(model);
   await input.files.write(DATA_PATH_FILE, dataPath(stateEnvironment(input)));
+  const environment = { ...env, ...QUIET, OPENCODE_CONFIG_CONTENT: config(input) };
+  // opencode's events omit the cause of some failures, but its log has it.
+  const log = ['--log-level', 'INFO'];
+  const isFed = asksOverAcp(options);
+  if (isFed) return { argv: [program, 'acp', ...log], stdin: null, isFed, env: environment };
   return {
     argv: [
       program,
       'run',
-      // opencode's events omit the cause of some failures, but its log has it.
-      ...['--log-level', 'INFO'],
+      ...log,
       ...['--format', 'json'],
       ...['--agent', AGENT],
       // Without a title, opencode asks the model for one in a second request.
@@ -27,7 +32,7 @@ export async function opencodeCommand(input: TurnInput, { program }: { program: 
       ...(options.effort === null ? [] : [`--variant=${partOfArgument('effort', options.effort)}`]),
     ],
     stdin: input.promptFile,
-    env: { ...env, ...QUIET, OPENCODE_CONFIG_CONTENT: config(input) },
+    env: environment,
   };
 }
 
@@ -44,14 +49,24 @@ const QUIET = {
 };
 
 /** The configuration is merged into the one in the user's environment, which may define a provider. */
-function config({ env, options, endpoint }: TurnInput): string {
+function config({ env, options, endpoint, model }: TurnInput): string {
   const permission = opencodePermissions(options);
+  const agent = { mode: 'primary', description: 'An agent of a squad', permission };
+  // `opencode acp` has no flags for these.
+  const isFed = asksOverAcp(options);
   return JSON.stringify({
     ...usersContent(env.OPENCODE_CONFIG_CONTENT),
     autoupdate: false,
     share: 'disabled',
     permission,
-    agent: { [AGENT]: { mode: 'primary', description: 'An agent of a squad', permission } },
+    ...(isFed && { default_agent: AGENT }),
+    agent: {
+      [AGENT]: {
+        ...agent,
+        ...(isFed && model !== null && { model }),
+        ...(isFed && options.effort !== null && { variant: options.effort }),
+      },
+    },
     mcp: {
       // The user's own MCP servers are excluded, because Squad decides what an agent can reach.
       ...Object.fromEntries(usersServers(env).map(name => [name, { enabled: false }])),

@@ -1,7 +1,8 @@
 import { SQUAD_SERVER } from '../../core/ports/engine.ts';
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';
+import { asksOverAcp } from '../acp/acp-cli.ts';
 import { ownTools, type ToolTable } from '../own-tools.ts';
-import { advisory, held, policyRules } from '../policy-rules.ts';
+import { ASKS, advisory, held, policyRules, READS } from '../policy-rules.ts';
 
 /** These are opencode's names of permissions, not of tools: `edit` covers every tool that changes a file. */
 const TOOLS: ToolTable = {
@@ -25,19 +26,27 @@ const ALL_TOOLS = [...new Set(Object.values(TOOLS).flat()), 'lsp'];
  * in the user's configuration.
  */
 const CHANGING = ['edit', 'bash', 'task'];
+/** What a role with `permission: read` has to ask for. A sub-agent could do things without a question. */
+const ASKED_FOR = ['edit', 'bash', 'webfetch', 'websearch', 'codesearch'];
+
+type Permission = 'allow' | 'deny' | 'ask';
 
 /**
- * Allows or denies every permission by name. In headless mode opencode answers a question with no and ends the turn
- * silently, and a name in the user's configuration overrides a general rule.
+ * Names every permission, because a name in the user's configuration overrides a general rule. Asks for none that the
+ * user cannot be asked about: in headless mode opencode answers a question with no and ends the turn silently.
  */
-export function opencodePermissions({ permission, tools }: RunOptions): Record<string, 'allow' | 'deny'> {
+export function opencodePermissions(options: RunOptions): Record<string, Permission> {
+  const { permission, tools } = options;
   const granted = new Set(tools === null ? ALL_TOOLS : ownTools(tools, 'opencode', TOOLS));
+  const asks = asksOverAcp(options);
+  const asked = asks && permission === 'read' ? ASKED_FOR.filter(name => granted.has(name)) : [];
   if (permission === 'read') for (const name of CHANGING) granted.delete(name);
   const say = (yes: boolean) => (yes ? 'allow' : 'deny');
   return {
     '*': say(tools === null && permission !== 'read'),
     ...Object.fromEntries(ALL_TOOLS.map(name => [name, say(granted.has(name))])),
-    external_directory: say(permission === 'full'),
+    ...Object.fromEntries(asked.map(name => [name, 'ask'])),
+    external_directory: asks ? 'ask' : say(permission === 'full'),
     doom_loop: 'deny',
     question: 'deny',
     plan_enter: 'deny',
@@ -49,16 +58,21 @@ export function opencodePermissions({ permission, tools }: RunOptions): Record<s
 
 export function opencodePolicy(options: RunOptions): PolicyRule[] {
   const { bash, edit } = opencodePermissions(options);
+  const asks = asksOverAcp(options);
   return policyRules(options, {
-    read: held('editing, the shell and sub-agents are denied'),
+    ...(asks
+      ? { read: held(READS), approvals: held(ASKS) }
+      : { read: held('editing, the shell and sub-agents are denied') }),
     edit:
       bash === 'allow'
         ? advisory('its file tools stay in its folder; a command is only checked for the paths it names')
         : held('its file tools stay in its folder'),
     tools: held(options.tools && edit === 'allow' ? 'opencode has one permission for Edit and Write' : null),
-    budget: options.stopAtBudget
-      ? { heldBy: 'system', note: 'checked after each step, so the last one can exceed it' }
-      : advisory('only reported, not stopped'),
+    budget: asks
+      ? advisory('checked after the turn, because opencode reports the cost only then when it asks the user')
+      : options.stopAtBudget
+        ? { heldBy: 'system', note: 'checked after each step, so the last one can exceed it' }
+        : advisory('only reported, not stopped'),
     schema: advisory('opencode has no schema flag; Squad checks the answer'),
     effort: advisory('given as --variant; a model that has no such variant ignores it'),
   });

@@ -1,3 +1,4 @@
+import { cliDriver, cliReader } from '../acp/acp-cli.ts';
 import type { CliProfile } from '../cli-profile.ts';
 import { oneArgument } from '../one-argument.ts';
 import { opencodeCommand } from './opencode-command.ts';
@@ -23,6 +24,7 @@ export const OPENCODE: CliProfile = {
   configuredModel,
   resume: chatId => ['--session', oneArgument('chat id', chatId)],
   sandbox: opencodeSandbox,
-  reader: opencodeReader,
+  reader: () => cliReader(opencodeReader(), { usage: 'chat_cost' }),
+  driver: start => cliDriver({ ...start, endpoint: null }, { joins: true, refusal: 'ends_turn' }),
   policy: opencodePolicy,
 };

@@ -1,7 +1,7 @@
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';
 import { partOfArgument } from '../one-argument.ts';
 import { ownTools, type ToolTable } from '../own-tools.ts';
-import { advisory, held, policyRules } from '../policy-rules.ts';
+import { ASKS, advisory, held, policyRules, READS } from '../policy-rules.ts';
 
 type Asked = Pick<RunOptions, 'permission' | 'tools' | 'approvals' | 'machine' | 'outputSchema'>;
 
@@ -64,12 +64,7 @@ const ownNames = (tools: readonly string[]): string[] => ownTools(tools, 'Qwen C
 export function qwenPolicy(options: RunOptions): PolicyRule[] {
   return policyRules(options, {
     ...(qwenIsFed(options)
-      ? {
-          read: held('it may read without asking; the user is asked for everything else'),
-          approvals: held(
-            'the user is asked before an action without permission; without an answer the action is refused',
-          ),
-        }
+      ? { read: held(READS), approvals: held(ASKS) }
       : { read: held('it has only read-only tools') }),
     edit: advisory('its tools and commands can write outside its folder too'),
     tools: held(),

@@ -20,7 +20,7 @@ export const QWEN: CliProfile = {
     /^((QWEN|OPENAI|ANTHROPIC|DASHSCOPE|BAILIAN|GEMINI|GOOGLE_(CLOUD|GENAI))_|GOOGLE_(API_KEY|APPLICATION_CREDENTIALS)$|(DEEPSEEK|MINIMAX|MODELSCOPE|MOONSHOT|OPENROUTER|REQUESTY|XAI|ZAI)_API_KEY$)/,
   takesSchema: true,
   usageIsReported: 'live',
-  newChat: { kind: 'minted', mint: randomUUID },
+  newChat: { kind: 'minted', mint: () => randomUUID() },
   command: qwenCommand,
   chatMark: qwenChatMark,
   resume: chatId => [`--resume=${chatUuid('Qwen Code', chatId)}`],
