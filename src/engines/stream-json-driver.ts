@@ -27,6 +27,7 @@ export function streamJsonDriver(
    */
   const unanswered: string[] = [];
   let isWorking = true;
+  let hasBegun = false;
 
   function request(id: string, line: Fields): DriverEvent[] {
     if (answered.has(id)) return [];
@@ -70,6 +71,10 @@ export function streamJsonDriver(
       answer.isGiven ? response(id, { behavior: 'allow', updatedInput: input }) : deny(id, answer.why),
     ],
     isReady: true,
+    // The CLI has its prompt from the start, but has not read it before it prints something else than replies.
+    get hasBegun() {
+      return hasBegun;
+    },
     say: (id, text) => [message(id, text)],
     interrupt: id => [control(id, 'interrupt')],
     waiting,
@@ -87,6 +92,7 @@ export function streamJsonDriver(
     read(line) {
       const event = fieldsOf(line);
       const id = text(event?.request_id);
+      if (event !== null && event.type !== 'control_response') hasBegun = true;
       if (event?.type === 'control_request' && id !== null) return request(id, event);
       if (event?.type === 'control_cancel_request' && id !== null) return [{ type: 'withdrawn', id }];
       if (event?.type === 'result' && !repeatsMessages) return nextMessage();
@@ -98,6 +104,7 @@ export function streamJsonDriver(
     },
     tooLong(beginning) {
       const type = longLineType(beginning);
+      hasBegun = true;
       // In Claude Code's result line the type is the last field, so the type of a cut line may be unknown.
       if (type === 'result' && !repeatsMessages) return nextMessage();
       if (type === 'result' || type === 'unknown') isWorking = false;

@@ -142,6 +142,8 @@ export const RunOptions = z.object({
   takeover: z.boolean().default(false),
   /** Number of the current attempt, and the turn with which the attempt began. */
   attempt: z.object({ number: z.number(), turn: z.number() }).default({ number: 1, turn: 1 }),
+  /** True if the agent only reads its prompt, because it could not be started as an agent that reads lines. */
+  promptOnly: z.boolean().default(false),
 });
 export type RunOptions = z.infer<typeof RunOptions>;
 

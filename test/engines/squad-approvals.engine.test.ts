@@ -14,6 +14,8 @@ const WAIT_TIMEOUT_MS = 60_000;
 const ROLES = {
   careful: '---\npermission: read\napprovals: ask\n---\nYou look, and ask before all else.\n',
   hurried: '---\npermission: read\napprovals: ask\ntimeout: 30s\n---\nYou have little time.\n',
+  // opencode takes up to 30 seconds to start on a busy machine.
+  unhurried: '---\npermission: read\napprovals: ask\ntimeout: 120s\n---\nYou have some time.\n',
   ruled: '---\ntools: [Read, Write, "Bash(git status)"]\napprovals: ask\n---\nYou know git.\n',
   silent: '---\npermission: read\n---\nYou only look.\n',
 };
@@ -124,7 +126,7 @@ describe.each(asking)('%s', name => {
 
   test('does without what nobody answered in time, and its model reads that', async () => {
     const job = here.job('late');
-    const { spawn_id } = await here.begin('late', 'hurried', job.step);
+    const { spawn_id } = await here.begin('late', name === 'opencode' ? 'unhurried' : 'hurried', job.step);
     expect(await here.it.end(spawn_id)).toMatchObject({ status: 'completed', result: 'Done.' });
     expect(job.hasRun()).toBe(false);
     expect(here.heard('late')).toContain('Not allowed: the user was asked and nobody answered in time');

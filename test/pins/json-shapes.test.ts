@@ -107,6 +107,7 @@ const RUN = {
     sandbox: { level: 'string', network: 'string', hosts: [], read: [] },
     machine: 'null',
     placedBy: 'null',
+    promptOnly: 'boolean',
     takeover: 'boolean',
     attempt: { number: 'number', turn: 'number' },
   },

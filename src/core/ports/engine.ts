@@ -103,6 +103,8 @@ export interface Driver {
   answer(ask: EngineAsk, answer: EngineAnswer): string[];
   /** False until the agent can get messages. */
   readonly isReady: boolean;
+  /** False until the agent may have got its prompt. */
+  readonly hasBegun: boolean;
   /**
    * Returns the lines for a message to the agent. The agent reads the message as soon as it can. `id` is a UUID. Null if
    * a message would end what the agent does.
@@ -217,6 +219,8 @@ export interface Engine {
    * the turn ended.
    */
   reader: (() => EngineReader) | null;
+  /** True if the engine has no other turns than fed ones. */
+  isAlwaysFed?: true;
   /** Creates the driver of a fed turn. The endpoint is only needed for the first lines. */
   driver?(start: DriverStart): Driver;
   /** Lists who enforces each limit in these options. */

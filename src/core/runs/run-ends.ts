@@ -28,7 +28,15 @@ import {
   waitingMessages,
 } from './tell.ts';
 import { closeTurn, evidenceOfTurn, readFinalOutput, type TurnEndPorts } from './turn-end.ts';
-import { nextAttempt, prepareNextTurn, queueNextTurn, writeNextAttempt, writePause } from './waiting-run.ts';
+import {
+  lostAttempt,
+  nextAttempt,
+  prepareNextTurn,
+  promptOnlyAttempt,
+  queueNextTurn,
+  writeNextAttempt,
+  writePause,
+} from './waiting-run.ts';
 
 export interface RunEndPorts extends TurnEndPorts, EvidencePorts {
   traces: Pick<Traces, 'take' | 'turnOver' | 'remarks'>;
@@ -86,10 +94,7 @@ export class RunEnds {
       const { code, message } = asSquadError(thrown);
       return { step: 'fail' as const, error: { code, message } };
     });
-    const next =
-      outcome.step === 'lose' && end.canTakeOver && entry.run.status === 'running'
-        ? nextAttempt(entry.run, this.ports.machines)
-        : null;
+    const next = entry.run.status === 'running' ? this.nextAttempt(entry, outcome, end) : null;
     if (next) return this.startAgain(entry, next, end);
     const inReview = await outcomeInReview(entry, outcome, this.ports);
     const messages = await this.messagesFor(entry);
@@ -243,6 +248,13 @@ export class RunEnds {
     entry.pause();
     entry.material = material;
     this.ports.enqueue(entry);
+  }
+
+  private nextAttempt(entry: LiveRun, outcome: Outcome, end: TurnEnd): Run | null {
+    const { run } = entry;
+    if (outcome.step !== 'lose') return promptOnlyAttempt(entry, outcome);
+    const next = end.canTakeOver ? nextAttempt(run, this.ports.machines) : null;
+    return next && { ...next, notes: [...run.notes, lostAttempt(run, next, end)] };
   }
 
   private async startAgain(entry: LiveRun, next: Run, end: TurnEnd): Promise<void> {

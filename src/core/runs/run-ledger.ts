@@ -93,7 +93,7 @@ export class RunLedger {
     Object.assign(run, next);
   }
 
-  /** Records the end of a lost attempt and queues the run for its next attempt. */
+  /** Records the end of a failed attempt and queues the run for its next attempt. */
   async startedAgain(entry: LiveRun, next: Run): Promise<void> {
     const { run, turn } = entry;
     const { roleId, engine } = run;
@@ -102,7 +102,7 @@ export class RunLedger {
       turns: turn ? [{ ...turn }] : [],
       chats: [...chatsOf(run, null, null, entry.chats), ...chatsOf(next, next.id)],
       events: [
-        this.event(run, { type: 'run.turn_ended', turn: entry.turnNumber, exitCode: null }),
+        this.event(run, { type: 'run.turn_ended', turn: entry.turnNumber, exitCode: turn?.exitCode ?? null }),
         this.event(run, { type: 'run.queued', roleId, engine, turn: next.turn }),
       ],
     });

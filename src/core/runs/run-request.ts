@@ -99,6 +99,7 @@ export function optionsOf(request: RunRequest, meta: RoleMeta): RunOptions {
     takesUp: request.takesUp ?? null,
     sandbox: NO_SANDBOX,
     ...{ machine: null, placedBy: null, takeover: false, attempt: { number: 1, turn: 1 } },
+    promptOnly: false,
     ...{
       outputSchema: null,
       servers: request.editor?.config ?? null,

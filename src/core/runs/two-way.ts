@@ -157,6 +157,11 @@ export class TwoWayTurn {
     return lines.length > 0 && this.send(lines);
   }
 
+  /** False until the agent may have got its prompt. */
+  get hasBegun(): boolean {
+    return this.driver.hasBegun;
+  }
+
   /** True if the agent has read this message. */
   hasTaken(id: string): boolean {
     return !this.driver.waiting.has(id);

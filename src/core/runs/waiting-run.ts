@@ -6,9 +6,13 @@ import type { RunFiles } from '../ports/run-files.ts';
 import type { Change, Store } from '../ports/store.ts';
 import type { TurnEnd } from '../ports/turns.ts';
 import { buildPrompt, extendPrompt } from '../roles/prompt.ts';
+import { truncate } from '../text.ts';
+import { policyFor } from './engine-policy.ts';
 import type { LiveRun, RunMaterial } from './live-run.ts';
+import type { Outcome } from './outcome.ts';
 import type { RunLedger } from './run-ledger.ts';
 import { nextStatus } from './run-state.ts';
+import { continuesChat } from './turn-input.ts';
 
 type TurnPromptFiles = Pick<RunFiles, 'read' | 'prepare' | 'environment'>;
 
@@ -121,7 +125,35 @@ export function nextAttempt(run: Run, machines: Pick<Machines, 'choose'>): Run |
   };
 }
 
-/** Records the end of the lost attempt and the start of the next attempt in one transaction. */
+/**
+ * Returns the run for an attempt with an agent that only reads its prompt, after its engine failed before the agent got
+ * the prompt. Null if the prompt may have reached the agent, or if the failure would repeat itself.
+ */
+export function promptOnlyAttempt({ run, engine, twoWay, stop }: LiveRun, { error }: Outcome): Run | null {
+  const { options, turn } = run;
+  if (!twoWay || twoWay.hasBegun || stop !== null || error?.code !== 'ENGINE_FAILED') return null;
+  if (engine.isAlwaysFed || options.promptOnly) return null;
+  const attempt = continuesChat(run) ? options.attempt : { ...options.attempt, turn: turn + 1 };
+  const next = { ...options, attempt, promptOnly: true };
+  return {
+    ...run,
+    status: nextStatus(run.status, 'start_again'),
+    turn: turn + 1,
+    tokenHash: null,
+    options: next,
+    policy: policyFor(engine, next),
+    notes: [...run.notes, fallback(run, error.message)],
+  };
+}
+
+const fallback = ({ engine, turn }: Run, why: string): string =>
+  `${engine} could not be started as an agent that reads lines (${truncate(why, 300)}), so turn ${turn + 1} started it with only its prompt: it cannot be asked, told or interrupted.`;
+
+/** Note about an attempt that was lost with its machine. */
+export const lostAttempt = (run: Run, next: Run, end: TurnEnd): string =>
+  `Attempt ${next.options.attempt.number - 1} on ${run.options.machine} was lost: ${end.lost ?? 'its process is gone.'} Attempt ${next.options.attempt.number} started on ${next.options.machine}, from the state of the branch before it.`;
+
+/** Records the end of the failed attempt and the start of the next attempt in one transaction. */
 export async function writeNextAttempt(
   entry: LiveRun,
   next: Run,
@@ -134,11 +166,10 @@ export async function writeNextAttempt(
   const prompt = (await files.read(before, 'prompt.md')) ?? run.task;
   const { promptFile } = await files.prepare({ ...before, number: next.turn }, prompt);
   const env = await files.environment(run.id);
-  if (turn) Object.assign(turn, { endedAt: end.endedAt, exitCode: null, leftovers: [] });
-  const lost = `Attempt ${next.options.attempt.number - 1} on ${run.options.machine} was lost: ${end.lost ?? 'its process is gone.'} Attempt ${next.options.attempt.number} started on ${next.options.machine}, from the state of the branch before it.`;
-  // The next attempt needs a new chat, because the chat of the lost attempt is on the lost machine.
-  const chatId = engine.newChat?.kind === 'minted' ? engine.newChat.mint(next.options) : null;
-  await ledger.startedAgain(entry, { ...next, chatId, notes: [...run.notes, lost] });
+  if (turn) Object.assign(turn, { endedAt: end.endedAt, exitCode: end.exitCode, leftovers: end.leftovers });
+  // Otherwise the next attempt needs a new chat, because the chat of a lost attempt is on the lost machine.
+  const newChat = engine.newChat?.kind === 'minted' ? engine.newChat.mint(next.options) : null;
+  await ledger.startedAgain(entry, { ...next, chatId: continuesChat(next) ? run.chatId : newChat });
   entry.pause();
   entry.chats.clear();
   if (run.chatId !== null) entry.chats.add(run.chatId);

@@ -128,6 +128,9 @@ export function acpDriver(start: DriverStart, traits: AcpTraits = {}): Driver {
     get isReady() {
       return session !== null && hasPrompt;
     },
+    get hasBegun() {
+      return hasPrompt;
+    },
     say: (id, content) =>
       running.size > 0 && !isInterrupted && traits.joins !== true ? null : [promptLine(id, content)],
     interrupt: () => (running.size === 0 ? [] : cancel()),

@@ -20,7 +20,8 @@ export const createAcpEngine = ({ id, command }: Extract<EngineSpec, { kind: 'ac
   newChat: { kind: 'reported' },
   interactive: null,
   reader: acpReader,
-  driver: acpDriver,
+  isAlwaysFed: true,
+  driver: start => acpDriver(start),
   policy: options =>
     policyRules(options, {
       read: advisory(`Squad refuses what changes something, if the agent asks. ${TRUSTED}`),

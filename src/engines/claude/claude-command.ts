@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports/engine.ts';
 import type { Command } from '../../core/ports/turns.ts';
 import { SquadError } from '../../schema/error.ts';
+import { asksUser } from '../asks-user.ts';
 import { chatUuid } from '../chat-uuid.ts';
 import { fields, fieldsOf } from '../json-line.ts';
 import { partOfArgument } from '../one-argument.ts';
@@ -18,7 +19,8 @@ export async function claudeCommand(input: TurnInput, { program }: { program: st
   refuseProjectCommands(input.cwd, claudeProjectSettings(input.env), input.worktree);
   const isSandboxed = options.sandbox.level !== 'off';
   if (options.permission === 'full' && !isSandboxed) refuseAsRoot(input.env);
-  const isFed = claudeIsFed(options);
+  // A Claude Code that only reads its prompt calls a tool of Squad's server to ask the user.
+  const isFed = asksUser(options);
   const argv: Command['argv'] = [program, '-p', '--output-format', 'stream-json', '--verbose'];
   if (isFed) argv.push('--input-format', 'stream-json', '--replay-user-messages');
   argv.push(...claudePermissions(options, { hasSquad: endpoint !== null, isFed }));
@@ -46,13 +48,6 @@ export async function claudeCommand(input: TurnInput, { program }: { program: st
     },
   };
 }
-
-/**
- * True if Claude Code reads lines while it works, so that it can wait for answers of the user. On another machine
- * Claude Code calls a tool of Squad's server instead, because the hub can write the input file only on its own machine.
- */
-const claudeIsFed = ({ approvals, permission, machine }: TurnInput['options']): true | undefined =>
-  (approvals === 'ask' && permission !== 'full' && machine === null) || undefined;
 
 /** By default Claude Code retries a failing API for many minutes. */
 const FEWER_RETRIES = { CLAUDE_CODE_MAX_RETRIES: '4' };

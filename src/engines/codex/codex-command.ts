@@ -1,10 +1,11 @@
 import { isAbsolute, join, relative } from 'node:path';
 import type { RunEndpoint, TurnInput } from '../../core/ports/engine.ts';
 import type { Command } from '../../core/ports/turns.ts';
+import { asksUser } from '../asks-user.ts';
 import { chatUuid } from '../chat-uuid.ts';
 import { partOfArgument } from '../one-argument.ts';
 import { type ProjectSettings, refuseProjectCommands } from '../project-commands.ts';
-import { codexIsFed, codexPermissions, codexServerPermissions } from './codex-permissions.ts';
+import { codexPermissions, codexServerPermissions } from './codex-permissions.ts';
 import { serversIn, trustedIn, userConfig } from './user-config.ts';
 
 /** Codex reads the run's token from this variable, because every user can read arguments. */
@@ -15,7 +16,7 @@ export async function codexCommand(input: TurnInput, { program }: { program: str
   const { options, endpoint } = input;
   const config = userConfig(input.env);
   refuseProjectCommands(input.cwd, codexProjectSettings(config), input.worktree);
-  const isFed = codexIsFed(options);
+  const isFed = asksUser(options);
   const argv: Command['argv'] = isFed
     ? [program, 'app-server', ...QUIET, ...codexServerPermissions(options)]
     : [program, 'exec', '--json', '--skip-git-repo-check', ...QUIET, ...execFlags(input)];

@@ -130,6 +130,9 @@ export function codexDriver({ prompt, cwd, model, chatId, continues, options }: 
     get isReady() {
       return thread !== null && hasPrompt;
     },
+    get hasBegun() {
+      return hasPrompt;
+    },
     say: (id, content) => [message(id, content)],
     interrupt(id) {
       const turnId = [...running].at(-1);

@@ -1,4 +1,5 @@
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';
+import { asksUser } from '../asks-user.ts';
 import { ownTools, type ToolTable } from '../own-tools.ts';
 import { advisory, held, policyRules } from '../policy-rules.ts';
 
@@ -80,17 +81,6 @@ const NOTHING_BEYOND = [
 const sandbox = (permission: Asked['permission'], tools: Asked['tools']): string =>
   permission === 'read' || !mayWrite(tools) ? 'read-only' : 'workspace-write';
 
-/**
- * True if Codex reads lines while it works, so that it can ask the user. The hub can write the input file only on its
- * own machine.
- */
-export const codexIsFed = ({
-  approvals,
-  permission,
-  machine,
-}: Pick<RunOptions, 'approvals' | 'permission' | 'machine'>): boolean =>
-  approvals === 'ask' && permission !== 'full' && machine === null;
-
 const RULES =
   "outside it runs what the user allows, and without a question what the user's own Codex rules allow";
 
@@ -101,7 +91,7 @@ const needs = (tools: readonly string[], means: readonly Means[]): boolean =>
   ownTools(tools, 'Codex', TABLE).some(need => (means as readonly string[]).includes(need));
 
 export function codexPolicy(options: RunOptions): PolicyRule[] {
-  const isFed = codexIsFed(options);
+  const isFed = asksUser(options);
   const holder = (limit: string) => (isFed ? advisory(`${limit}; ${RULES}`) : held(limit));
   return policyRules(options, {
     read: holder('its sandbox lets it write nothing and reach no network'),

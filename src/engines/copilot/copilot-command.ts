@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type LoginFile, type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports/engine.ts';
 import type { Command } from '../../core/ports/turns.ts';
-import { asksOverAcp } from '../acp/acp-cli.ts';
+import { asksUser } from '../asks-user.ts';
 import { chatUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
 import { fields, fieldsOf } from '../json-line.ts';
@@ -20,7 +20,7 @@ export async function copilotCommand(input: TurnInput, { program }: { program: s
   const servers = endpoint && (await files.write('mcp.json', serversFile(endpoint)));
   // Squad's server replaces a user's server with the same name, so the user's need not be disabled.
   const off = (name: string) => (servers && name === SQUAD_SERVER ? [] : ['--disable-mcp-server', name]);
-  const isFed = asksOverAcp(options);
+  const isFed = asksUser(options);
   return {
     argv: [
       program,

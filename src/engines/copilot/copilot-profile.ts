@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { asksOverAcp, cliDriver, cliReader } from '../acp/acp-cli.ts';
+import { cliDriver, cliReader } from '../acp/acp-cli.ts';
+import { asksUser } from '../asks-user.ts';
 import { markOf } from '../chat-mark.ts';
 import { chatUuid, isUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
@@ -23,7 +24,7 @@ export const COPILOT: CliProfile = {
   variables: /^(COPILOT_|((GH|GITHUB)_TOKEN|GH_HOST)$)/,
   takesSchema: false,
   // With the Agent Client Protocol, Copilot CLI chooses the id.
-  newChat: { kind: 'minted', mint: options => (asksOverAcp(options) ? null : randomUUID()) },
+  newChat: { kind: 'minted', mint: options => (asksUser(options) ? null : randomUUID()) },
   command: copilotCommand,
   chatMark: async ({ chatId, env }) =>
     isUuid(chatId) ? markOf([join(copilotHome(env), 'session-state', chatId, 'events.jsonl')]) : null,

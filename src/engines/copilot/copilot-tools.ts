@@ -1,6 +1,6 @@
 import { SQUAD_SERVER } from '../../core/ports/engine.ts';
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';
-import { asksOverAcp } from '../acp/acp-cli.ts';
+import { asksUser } from '../asks-user.ts';
 import { ownTools, type ToolTable } from '../own-tools.ts';
 import { ASKS, advisory, held, policyRules, READS } from '../policy-rules.ts';
 
@@ -24,9 +24,7 @@ export function toolFlags(options: RunOptions): string[] {
   const { permission, tools } = options;
   return [
     ...(permission === 'read' ? ['--allow-tool', SQUAD_SERVER] : []),
-    ...(permission === 'read' && !asksOverAcp(options)
-      ? ['--deny-tool', 'write', '--deny-tool', 'shell']
-      : []),
+    ...(permission === 'read' && !asksUser(options) ? ['--deny-tool', 'write', '--deny-tool', 'shell'] : []),
     ...(permission === 'edit' ? ['--allow-all-tools'] : []),
     ...(permission === 'full' ? ['--allow-all'] : []),
     ...(tools === null ? [] : ['--available-tools', [...granted(tools), SQUAD_SERVER].join(',')]),
@@ -38,7 +36,7 @@ const granted = (tools: string[]): string[] => ownTools(tools, 'Copilot CLI', TO
 export function copilotPolicy(options: RunOptions): PolicyRule[] {
   const hasShell = options.tools === null || granted(options.tools).includes('bash');
   return policyRules(options, {
-    ...(asksOverAcp(options)
+    ...(asksUser(options)
       ? { read: held(READS), approvals: held(ASKS) }
       : { read: held('writing and the shell are denied') }),
     edit: hasShell

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type InteractiveInput, SQUAD_SERVER, type TurnInput } from '../../core/ports/engine.ts';
 import type { Command } from '../../core/ports/turns.ts';
 import { SquadError } from '../../schema/error.ts';
-import { asksOverAcp } from '../acp/acp-cli.ts';
+import { asksUser } from '../asks-user.ts';
 import { chatUuid } from '../chat-uuid.ts';
 import { partOfArgument } from '../one-argument.ts';
 import { APPROVAL_MODE, geminiRules } from './gemini-policy.ts';
@@ -23,7 +23,7 @@ export async function geminiCommand(input: TurnInput, { program }: { program: st
   refuseProjectCommands(input.cwd, env, input.worktree);
   if (continues && !existsSync(join(home, '.gemini'))) throw unknownChat(chatId);
   const rules = await files.write('policy.toml', geminiRules(options));
-  const isFed = asksOverAcp(options);
+  const isFed = asksUser(options);
   // The driver names the server of a fed turn.
   const endpoint = isFed ? null : input.endpoint;
   const settings = await files.writeInChat(

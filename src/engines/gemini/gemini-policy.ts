@@ -1,6 +1,6 @@
 import { SQUAD_SERVER } from '../../core/ports/engine.ts';
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';
-import { asksOverAcp } from '../acp/acp-cli.ts';
+import { asksUser } from '../asks-user.ts';
 import { ownTools, type ToolTable } from '../own-tools.ts';
 import { ASKS, advisory, held, policyRules, READS } from '../policy-rules.ts';
 
@@ -34,7 +34,7 @@ export function geminiRules(options: RunOptions): string {
     // A plan would need approval, and nobody can give it in a run.
     rule({ toolName: ['enter_plan_mode', 'exit_plan_mode'], decision: 'deny', priority: 900 }),
   ];
-  const asks = asksOverAcp(options);
+  const asks = asksUser(options);
   if (permission === 'read') {
     const names = asks ? ASKED_FOR.filter(name => tools === null || granted(tools).includes(name)) : CHANGING;
     if (names.length > 0)
@@ -63,7 +63,7 @@ const rule = (values: Record<string, unknown>): string =>
 export function geminiPolicy(options: RunOptions): PolicyRule[] {
   const hasShell = options.tools === null || granted(options.tools).includes('run_shell_command');
   return policyRules(options, {
-    ...(asksOverAcp(options)
+    ...(asksUser(options)
       ? { read: held(READS), approvals: held(ASKS) }
       : { read: held('it has no tool that edits and no shell') }),
     edit: hasShell

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { asksOverAcp, cliDriver, cliReader } from '../acp/acp-cli.ts';
+import { cliDriver, cliReader } from '../acp/acp-cli.ts';
+import { asksUser } from '../asks-user.ts';
 import { chatUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
 import { geminiCommand, geminiHome } from './gemini-command.ts';
@@ -23,7 +24,7 @@ export const GEMINI: CliProfile = {
   toolNames: { ask_user: 'ask_person' },
   takesSchema: false,
   // With the Agent Client Protocol, Gemini CLI chooses the id.
-  newChat: { kind: 'minted', mint: options => (asksOverAcp(options) ? null : randomUUID()) },
+  newChat: { kind: 'minted', mint: options => (asksUser(options) ? null : randomUUID()) },
   command: geminiCommand,
   resume: chatId => ['--resume', chatUuid('Gemini CLI', chatId)],
   prepareResume: geminiHome,

@@ -2,7 +2,7 @@ import { type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports
 import type { Command } from '../../core/ports/turns.ts';
 import { stateEnvironment } from '../../core/runs/turn-sandbox.ts';
 import { SquadError } from '../../schema/error.ts';
-import { asksOverAcp } from '../acp/acp-cli.ts';
+import { asksUser } from '../asks-user.ts';
 import { oneArgument, partOfArgument } from '../one-argument.ts';
 import { DATA_PATH_FILE, dataPath } from './opencode-log.ts';
 import { opencodePermissions } from './opencode-permissions.ts';
@@ -15,7 +15,7 @@ export async function opencodeCommand(input: TurnInput, { program }: { program: 
   const environment = { ...env, ...QUIET, OPENCODE_CONFIG_CONTENT: config(input) };
   // opencode's events omit the cause of some failures, but its log has it.
   const log = ['--log-level', 'INFO'];
-  const isFed = asksOverAcp(options);
+  const isFed = asksUser(options);
   if (isFed) return { argv: [program, 'acp', ...log], stdin: null, isFed, env: environment };
   return {
     argv: [
@@ -53,7 +53,7 @@ function config({ env, options, endpoint, model }: TurnInput): string {
   const permission = opencodePermissions(options);
   const agent = { mode: 'primary', description: 'An agent of a squad', permission };
   // `opencode acp` has no flags for these.
-  const isFed = asksOverAcp(options);
+  const isFed = asksUser(options);
   return JSON.stringify({
     ...usersContent(env.OPENCODE_CONFIG_CONTENT),
     autoupdate: false,

@@ -1,6 +1,6 @@
 import { SQUAD_SERVER } from '../../core/ports/engine.ts';
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';
-import { asksOverAcp } from '../acp/acp-cli.ts';
+import { asksUser } from '../asks-user.ts';
 import { ownTools, type ToolTable } from '../own-tools.ts';
 import { ASKS, advisory, held, policyRules, READS } from '../policy-rules.ts';
 
@@ -38,7 +38,7 @@ type Permission = 'allow' | 'deny' | 'ask';
 export function opencodePermissions(options: RunOptions): Record<string, Permission> {
   const { permission, tools } = options;
   const granted = new Set(tools === null ? ALL_TOOLS : ownTools(tools, 'opencode', TOOLS));
-  const asks = asksOverAcp(options);
+  const asks = asksUser(options);
   const asked = asks && permission === 'read' ? ASKED_FOR.filter(name => granted.has(name)) : [];
   if (permission === 'read') for (const name of CHANGING) granted.delete(name);
   const say = (yes: boolean) => (yes ? 'allow' : 'deny');
@@ -58,7 +58,7 @@ export function opencodePermissions(options: RunOptions): Record<string, Permiss
 
 export function opencodePolicy(options: RunOptions): PolicyRule[] {
   const { bash, edit } = opencodePermissions(options);
-  const asks = asksOverAcp(options);
+  const asks = asksUser(options);
   return policyRules(options, {
     ...(asks
       ? { read: held(READS), approvals: held(ASKS) }

@@ -1,9 +1,13 @@
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';
+import { asksUser } from '../asks-user.ts';
 import { partOfArgument } from '../one-argument.ts';
 import { ownTools, type ToolTable } from '../own-tools.ts';
 import { ASKS, advisory, held, policyRules, READS } from '../policy-rules.ts';
 
-type Asked = Pick<RunOptions, 'permission' | 'tools' | 'approvals' | 'machine' | 'outputSchema'>;
+type Asked = Pick<
+  RunOptions,
+  'permission' | 'tools' | 'approvals' | 'machine' | 'promptOnly' | 'outputSchema'
+>;
 
 const TABLE: ToolTable = {
   Bash: ['run_shell_command'],
@@ -29,12 +33,9 @@ const ASKED_FOR = [...new Set(Object.values(TABLE).flat())].filter(name => name 
 /** Tools that the tool list does not control: Qwen Code has them unless they are excluded by name. */
 const BEYOND = ['agent', 'skill', 'enter_worktree', 'exit_worktree', 'record_artifact', 'send_message'];
 
-/**
- * True if Qwen Code reads lines while it works, so that it can ask the user. It does not allow an output schema then.
- * The hub can write the input file only on its own machine.
- */
-export const qwenIsFed = ({ permission, approvals, machine, outputSchema }: Asked): true | undefined =>
-  (approvals === 'ask' && permission !== 'full' && machine === null && outputSchema === null) || undefined;
+/** True if Qwen Code reads lines while it works. It does not allow an output schema then. */
+export const qwenIsFed = (options: Asked): true | undefined =>
+  (options.outputSchema === null && asksUser(options)) || undefined;
 
 export function qwenPermissions(asked: Asked): string[] {
   const { permission } = asked;
