@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { formOf } from '../core/inbox/elicitation.ts';
 import type { Driver } from '../core/ports/engine.ts';
 import { streamJsonDriver } from './stream-json-driver.ts';
 
@@ -21,6 +22,40 @@ const ask = (driver: Driver, line: string) => {
   if (event?.type !== 'asked') throw new Error(`not asked: ${line}`);
   return event.ask;
 };
+
+test('a question of the model is a form, and its values are the answers', () => {
+  const questions = [
+    {
+      ...{ question: 'Which colour?', header: 'Colour', multiSelect: false },
+      options: [
+        { label: 'Red', description: 'Warm' },
+        { label: 'Blue', description: 'Cold' },
+      ],
+    },
+    {
+      question: 'Which sizes?',
+      header: 'Sizes',
+      multiSelect: true,
+      options: [{ label: 'S' }, { label: 'M' }],
+    },
+  ];
+  const { driver } = begun();
+  const asked = ask(driver, use('q', { questions }, 'AskUserQuestion'));
+  expect(formOf({ ...asked.form })).toMatchObject({
+    question: 'Which colour?\nWhich sizes?',
+    fields: [
+      { name: '1', title: 'Colour', type: 'choice', choices: ['Red', 'Blue'], isRequired: true },
+      { name: '2', title: 'Sizes', type: 'choices', choices: ['S', 'M'] },
+    ],
+  });
+  const [given] = driver.answer(asked, { isGiven: true, values: { 1: 'Blue', 2: ['S', 'M'] } });
+  expect(JSON.parse(given!).response.response.updatedInput).toEqual({
+    questions,
+    answers: { 'Which colour?': 'Blue', 'Which sizes?': 'S, M' },
+  });
+  const strange = ask(driver, use('r', { questions: 7 }, 'AskUserQuestion'));
+  expect(formOf({ ...strange.form })).toBeNull();
+});
 
 test('the prompt is one line, whatever is in it', () => {
   const prompt = 'two\nlines "quoted" \u2028 😀 {"type":"user"}';

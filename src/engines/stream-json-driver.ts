@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Driver, DriverEvent, DriverStart, EngineAsk } from '../core/ports/engine.ts';
-import { type Fields, fields, fieldsOf, text } from './json-line.ts';
+import { type Fields, fields, fieldsOf, list, text } from './json-line.ts';
 import { longLineType } from './long-line.ts';
 
 /** How a CLI differs from Claude Code. */
@@ -45,7 +45,9 @@ export function streamJsonDriver(
       ];
     if (before !== undefined) return [];
     asked.set(id, content);
-    return [{ type: 'asked', ask: { id, tool, input: fields(use.input) } }];
+    const input = fields(use.input);
+    const form = tool === DIALOG ? { form: formIn(input) } : {};
+    return [{ type: 'asked', ask: { id, tool, input, ...form } }];
   }
 
   /**
@@ -68,7 +70,9 @@ export function streamJsonDriver(
     // Qwen Code asks for permission only after this request. Claude Code does not need it.
     open: () => [...(repeatsMessages ? [] : [control('init', 'initialize')]), message(randomUUID(), prompt)],
     answer: ({ id, input }: EngineAsk, answer) => [
-      answer.isGiven ? response(id, { behavior: 'allow', updatedInput: input }) : deny(id, answer.why),
+      answer.isGiven
+        ? response(id, { behavior: 'allow', updatedInput: { ...input, ...answersTo(input, answer.values) } })
+        : deny(id, answer.why),
     ],
     isReady: true,
     // The CLI has its prompt from the start, but has not read it before it prints something else than replies.
@@ -116,6 +120,39 @@ export function streamJsonDriver(
       return !isWorking && waiting.size === 0;
     },
   };
+}
+
+/** Claude Code's tool with which its model asks the user. */
+export const DIALOG = 'AskUserQuestion';
+
+/** The questions as a form. Its fields are named by their numbers, because the questions may be long. */
+function formIn(input: Fields): Fields {
+  const questions = list(input.questions);
+  const properties = questions.map(({ question, header, options, multiSelect }, i) => {
+    const choices = { enum: list(options).map(({ label }) => label) };
+    const explained = list(options).map(({ label, description }) => `${label}: ${description}`);
+    const shown = { title: text(header) ?? '', description: [question, ...explained].join('\n') };
+    return [
+      `${i + 1}`,
+      multiSelect === true
+        ? { ...shown, type: 'array', items: { type: 'string', ...choices } }
+        : { ...shown, type: 'string', ...choices },
+    ];
+  });
+  const required = properties.map(([name]) => name);
+  return {
+    message: questions.map(({ question }) => question).join('\n'),
+    requestedSchema: { type: 'object', properties: Object.fromEntries(properties), required },
+  };
+}
+
+function answersTo(input: Fields, values: Fields | undefined): Fields {
+  if (values === undefined) return {};
+  const answers = list(input.questions).map(({ question }, i) => {
+    const value = values[`${i + 1}`];
+    return [question, Array.isArray(value) ? value.join(', ') : String(value)];
+  });
+  return { answers: Object.fromEntries(answers) };
 }
 
 const isStart = (event: Fields | null): boolean => event?.type === 'system' && event.subtype === 'init';

@@ -166,7 +166,23 @@ describe.each(asking.filter(name => name === 'claude'))('%s', name => {
     expect(existsSync(path)).toBe(true);
   });
 
-  test('shows its model no tool for it, nor its own dialogs; without approvals it has none', async () => {
+  test('asks the user what its model wants to know, also across the death of a hub', {
+    tags: ['G3'],
+  }, async () => {
+    const options = ['Red', 'Blue'].map(label => ({ label, description: `A ${label} one` }));
+    const question = { question: 'Which colour?', header: 'Colour', options, multiSelect: false };
+    const step = { call: 'AskUserQuestion', arguments: { questions: [question] } };
+    const { spawn_id } = await here.begin('dialog', 'careful', step);
+    const item = await here.open(spawn_id);
+    expect(item).toMatchObject({ kind: 'question', source: 'AskUserQuestion', question: 'Which colour?' });
+    process.kill(await here.it.squad.hubPid(), 'SIGKILL');
+    expect(await here.open(spawn_id)).toMatchObject({ id: item.id, state: 'open' });
+    await here.answer(item, 'Blue');
+    expect(await here.it.end(spawn_id)).toMatchObject({ status: 'completed', result: 'Done.' });
+    expect(here.told('dialog')).toContain('Blue');
+  });
+
+  test('shows its model no tool for it, and its questions only if the user can be asked', async () => {
     for (const roleId of ['careful', 'silent']) {
       const { spawn_id } = await here.begin(`tools-${roleId}`, roleId, {
         unlisted: 'ask_permission',
@@ -175,7 +191,8 @@ describe.each(asking.filter(name => name === 'claude'))('%s', name => {
       expect(await here.it.end(spawn_id)).toMatchObject({ status: 'completed' });
       const { tools } = here.asked(`tools-${roleId}`, 0);
       expect(tools.join()).toContain('ask_user');
-      expect(tools.join()).not.toMatch(/ask_permission|AskUserQuestion|PlanMode/);
+      expect(tools.join()).not.toMatch(/ask_permission|PlanMode/);
+      expect(tools.join().includes('AskUserQuestion')).toBe(roleId === 'careful');
       expect(here.told(`tools-${roleId}`)).toMatch(/no such tool/i);
     }
   });

@@ -17,7 +17,7 @@ export interface Ask {
   default?: string;
   minutes?: number;
   to?: 'user' | 'lead';
-  /** Identifies one use of a tool, for a permission. */
+  /** Identifies one use of a tool, for a question of an engine. */
   useKey?: string;
   /** True if the user may answer `always`. */
   mayBeAlways?: boolean;
@@ -80,7 +80,7 @@ export function defaultOf(ask: Ask, wording: Wording): string | null {
  * with the same `useKey`.
  */
 export function isSame(a: Wording, b: Wording): boolean {
-  if (a.kind === 'permission' || b.kind === 'permission')
+  if (a.kind === 'permission' || b.kind === 'permission' || a.useKey !== undefined || b.useKey !== undefined)
     return a.kind === b.kind && a.useKey !== undefined && a.useKey === b.useKey;
   return a.source === null && JSON.stringify(plain(a)) === JSON.stringify(plain(b));
 }

@@ -3,7 +3,8 @@ import type { RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
 import type { EngineAnswer, EngineAsk, Engines } from '../ports/engine.ts';
 import type { TwoWayTurn } from '../runs/two-way.ts';
-import { isAllowedForRun, permissionAsk, toPermissionAnswer } from './engine-permission.ts';
+import { formOf } from './elicitation.ts';
+import { isAllowedForRun, permissionAsk, toFormAnswer, toPermissionAnswer } from './engine-permission.ts';
 import type { Inbox } from './inbox.ts';
 
 interface EngineAsksPorts {
@@ -40,7 +41,7 @@ export class EngineAsks {
     const gone = turn.untilGone(ask.id);
     if (gone.aborted) return this.withdraw(run, ask);
     const { useKey } = this.wording(run, ask);
-    if (isAllowedForRun(await inbox.closedOf(run.id), useKey)) {
+    if (ask.form === undefined && isAllowedForRun(await inbox.closedOf(run.id), useKey)) {
       await turn.answer(ask, { isGiven: true });
       return;
     }
@@ -52,7 +53,8 @@ export class EngineAsks {
     const closed = await whileWaiting(run.id, () => inbox.untilClosed(item.id, gone));
     if (closed === null) return inbox.withdraw(item.id, 'call_ended');
     inbox.deliver(closed);
-    if (await turn.answer(ask, toPermissionAnswer(closed))) await inbox.markResumed(run.id);
+    const answer = ask.form === undefined ? toPermissionAnswer(closed) : toFormAnswer(closed);
+    if (await turn.answer(ask, answer)) await inbox.markResumed(run.id);
   }
 
   /** The agent withdrew the question while there was no hub. */
@@ -65,7 +67,11 @@ export class EngineAsks {
 
   private wording(run: Run, ask: EngineAsk) {
     const name = this.ports.engines.clis().find(({ cli }) => cli === run.engine)?.name ?? run.engine;
-    return { ...permissionAsk(name, ask), mayBeAlways: true };
+    const permission = permissionAsk(name, ask);
+    if (ask.form === undefined) return { ...permission, mayBeAlways: true };
+    const { question, fields } = formOf(ask.form) ?? NO_FORM;
+    const { source, useKey } = permission;
+    return { kind: 'question' as const, source, question, fields, to: 'user' as const, useKey };
   }
 
   private async ask(run: Run, ask: EngineAsk) {
@@ -78,6 +84,9 @@ export class EngineAsks {
     }
   }
 }
+
+/** A form that cannot be shown has an empty question, with which the inbox refuses it. */
+const NO_FORM = { question: '', fields: [] };
 
 export const refusedUnasked = ({ message }: SquadError): EngineAnswer & { isGiven: false } => ({
   isGiven: false,

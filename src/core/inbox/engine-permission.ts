@@ -3,6 +3,7 @@ import { oneLine, visibleText } from '../../base/text.ts';
 import { ALWAYS, type InboxItem, NO, whoAnswered, YES } from '../../schema/inbox.ts';
 import type { EngineAnswer } from '../ports/engine.ts';
 import type { Ask } from './ask.ts';
+import { elicited } from './elicitation.ts';
 
 export interface ToolUse {
   tool: string;
@@ -39,6 +40,20 @@ export function toPermissionAnswer({ state, answer, answeredBy }: InboxItem): En
         ? 'Not allowed: the user was asked and nobody answered in time. Continue without it, and say in your report what is missing.'
         : 'Not allowed: the question was withdrawn before anybody answered.';
   return { isGiven: false, why };
+}
+
+/** The values of a form. Without them the model reads why there are none. */
+export function toFormAnswer(item: InboxItem): EngineAnswer {
+  const reply = elicited(item);
+  if (reply.action === 'accept') return { isGiven: true, values: reply.content };
+  const why =
+    reply.action === 'decline'
+      ? `${whoAnswered(item.answeredBy)} declined to answer`
+      : 'the user was asked and nobody answered in time';
+  return {
+    isGiven: false,
+    why: `No answer: ${why}. Decide yourself, and say in your report what you decided.`,
+  };
 }
 
 /** Hash of a use without the words in which a model explains a command, which are different each time. */

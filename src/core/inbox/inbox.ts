@@ -222,7 +222,7 @@ export class Inbox {
     for (const item of items.toReversed()) this.add(item);
     for (const item of items) {
       // The server's call ended with the earlier hub, so nobody waits for the answer.
-      const isOfServer = item.source !== null && item.kind !== 'permission';
+      const isOfServer = item.source !== null && item.kind !== 'permission' && item.useKey === undefined;
       if (!this.ports.current(item.runId)) await this.withdraw(item.id, 'run_ended');
       else if (isOfServer) await this.withdraw(item.id, 'hub_ended');
       else if (item.owner !== 'user' && !this.ports.current(item.owner)) await this.passToUser(item.id);

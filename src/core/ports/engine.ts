@@ -74,10 +74,14 @@ export interface EngineAsk {
   id: string;
   tool: string;
   input: Readonly<Record<string, unknown>>;
+  /** Set if the engine wants values from the user instead of a permission: a form as in MCP's `elicitation/create`. */
+  form?: Readonly<Record<string, unknown>>;
 }
 
-/** Answer to a permission request. `why` is a message for the model. */
-export type EngineAnswer = { isGiven: true } | { isGiven: false; why: string };
+/** Answer to a question of an engine, with the values of its form. `why` is a message for the model. */
+export type EngineAnswer =
+  | { isGiven: true; values?: Readonly<Record<string, unknown>> }
+  | { isGiven: false; why: string };
 
 export type DriverEvent =
   | { type: 'asked'; ask: EngineAsk }

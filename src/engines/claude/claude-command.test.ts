@@ -133,18 +133,18 @@ describe('permissions', () => {
       );
     const PROMPTS = [
       '--permission-prompt-tool=stdio',
-      '--disallowedTools=AskUserQuestion,EnterPlanMode,ExitPlanMode,mcp__squad__ask_permission',
+      '--disallowedTools=EnterPlanMode,ExitPlanMode,mcp__squad__ask_permission',
     ];
 
     test('read has the other tools too, and only what looks goes unasked', async () => {
       expect(await flags({ permission: 'read' })).toEqual([
-        '--tools=Read,Glob,Grep,LS,Edit,Write,MultiEdit,NotebookEdit,Bash,WebFetch,WebSearch',
+        '--tools=Read,Glob,Grep,LS,Edit,Write,MultiEdit,NotebookEdit,Bash,WebFetch,WebSearch,AskUserQuestion',
         '--permission-mode=default',
         ...PROMPTS,
         '--allowedTools=Read,Glob,Grep,LS,mcp__squad',
       ]);
       expect(await flags({ permission: 'read', tools: ['Read', 'Bash(git log *)'] })).toEqual([
-        '--tools=Read,Bash',
+        '--tools=Read,Bash,AskUserQuestion',
         '--permission-mode=default',
         ...PROMPTS,
         '--allowedTools=Read,mcp__squad',
@@ -158,7 +158,7 @@ describe('permissions', () => {
         '--allowedTools=Read,Glob,Grep,LS,Bash,WebFetch,WebSearch,mcp__squad',
       ]);
       expect(await flags({ permission: 'edit', tools: ['Bash(git log *)'] })).toEqual([
-        '--tools=Bash',
+        '--tools=Bash,AskUserQuestion',
         '--permission-mode=default',
         ...PROMPTS,
         '--allowedTools=Bash(git log *),mcp__squad',

@@ -3,6 +3,7 @@ import { SquadError } from '../../schema/error.ts';
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';
 import { partOfArgument } from '../one-argument.ts';
 import { ASKS, advisory, type Holder, held, policyRules, READS } from '../policy-rules.ts';
+import { DIALOG } from '../stream-json-driver.ts';
 
 const KNOWN = [
   ...[
@@ -48,7 +49,7 @@ const ACTING = ['Bash', 'WebFetch', 'WebSearch'];
  */
 const PROMPT_TOOL = `mcp__${SQUAD_SERVER}__ask_permission`;
 /** Tools that Claude Code adds when it can ask a person. In a run nobody approves plans or answers dialogs. */
-const FOR_DIALOGS = ['AskUserQuestion', 'EnterPlanMode', 'ExitPlanMode'];
+const FOR_DIALOGS = ['EnterPlanMode', 'ExitPlanMode'];
 
 /** Flags for the tools that the agent may use. If nobody can be asked, every other tool is refused. */
 export function claudePermissions(
@@ -58,7 +59,8 @@ export function claudePermissions(
   const flags: string[] = [];
   const asks = (hasSquad || isFed) && asked.approvals === 'ask';
   const builtIn = builtInTools(asked, asks);
-  if (builtIn) flags.push(`--tools=${builtIn.join(',')}`);
+  const dialog = isFed && asks ? [DIALOG] : [];
+  if (builtIn) flags.push(`--tools=${[...builtIn, ...dialog].join(',')}`);
   if (asked.permission === 'full') return [...flags, '--dangerously-skip-permissions'];
   flags.push(`--permission-mode=${mayWrite(asked) ? 'acceptEdits' : asks ? 'default' : 'dontAsk'}`);
   if (asks) flags.push(...askFlags(isFed));
@@ -73,7 +75,7 @@ export function claudePermissions(
  */
 const askFlags = (isFed: boolean): string[] => [
   `--permission-prompt-tool=${isFed ? 'stdio' : PROMPT_TOOL}`,
-  `--disallowedTools=${[...FOR_DIALOGS, ...(isFed ? [PROMPT_TOOL] : [])].join(',')}`,
+  `--disallowedTools=${[...FOR_DIALOGS, isFed ? PROMPT_TOOL : DIALOG].join(',')}`,
 ];
 
 /** Whether the agent may write files. Accepting edits also allows commands that only write files in the folder. */

@@ -195,7 +195,7 @@ test('permissions are given as they were asked for, and only for this turn', () 
   expect(result(false)).toEqual({ permissions: {}, scope: 'turn' });
 });
 
-test('a server asks for a yes; its forms and requests that Squad does not know are refused', () => {
+test('a server asks for a yes or for values; requests that Squad does not know are refused', () => {
   const { driver } = working();
   const form = (properties: object) =>
     json({
@@ -206,8 +206,21 @@ test('a server asks for a yes; its forms and requests that Squad does not know a
   const asked = ask(driver, form({}));
   expect(asked).toEqual({ id: '1', tool: 'MCP server files', input: { message: 'Delete it?' } });
   expect(JSON.parse(driver.answer(asked, { isGiven: true })[0]!).result.action).toBe('accept');
-  for (const line of [form({ name: {} }), json({ method: 'item/tool/call', id: 2, params: 7 })])
-    expect(driver.read(line)).toEqual([{ type: 'send', lines: [expect.stringContaining('-32601')] }]);
+  const line = json({ method: 'item/tool/call', id: 2, params: 7 });
+  expect(driver.read(line)).toEqual([{ type: 'send', lines: [expect.stringContaining('-32601')] }]);
+
+  const other = working().driver;
+  const wanted = ask(other, form({ name: { type: 'string' } }));
+  expect(wanted.form).toEqual({
+    message: 'Delete it?',
+    requestedSchema: { properties: { name: { type: 'string' } } },
+  });
+  const values = { name: 'a' };
+  expect(JSON.parse(other.answer(wanted, { isGiven: true, values })[0]!).result).toMatchObject({
+    ...{ action: 'accept', content: values },
+  });
+  const refusal = other.answer(wanted, { isGiven: false, why: 'No.' }).at(-1)!;
+  expect(JSON.parse(refusal).result.action).toBe('decline');
 });
 
 test('lines that are too long to read neither block Codex nor the end', () => {

@@ -123,7 +123,10 @@ export function codexDriver({ prompt, cwd, model, chatId, continues, options }: 
     open,
     answer({ id }: EngineAsk, answer: EngineAnswer) {
       const { method, params } = asked.get(id) ?? { method: '', params: {} };
-      const line = reply(id, result(method, params, answer.isGiven));
+      const line = reply(
+        id,
+        result(method, params, answer.isGiven, answer.isGiven ? answer.values : undefined),
+      );
       // Codex tells its model only that the user refused, so the reason is sent as a message before.
       return answer.isGiven ? [line] : [message(`no-${id}`, answer.why), line];
     },
@@ -203,24 +206,25 @@ function askOf(
   }
   if (method === PERMISSIONS)
     return { id, tool: 'more permissions', input: known({ permissions: params.permissions, reason, cwd }) };
-  // A form has fields that need values, which a yes does not give.
-  const needsValues = Object.keys(fields(fields(params.requestedSchema).properties)).length > 0;
-  if (method !== ELICITATION || needsValues) return null;
-  const { serverName, message, url, _meta: meta } = params;
+  if (method !== ELICITATION) return null;
+  const { serverName, message, url, _meta: meta, requestedSchema } = params;
   const server = serverName === RUN_SERVER ? 'squad' : (text(serverName) ?? '');
-  return { id, tool: `MCP server ${server}`, input: known({ message, url, meta }) };
+  const ask = { id, tool: `MCP server ${server}`, input: known({ message, url, meta }) };
+  // A form has fields that need values, which a yes does not give.
+  const needsValues = Object.keys(fields(fields(requestedSchema).properties)).length > 0;
+  return needsValues ? { ...ask, form: { message, requestedSchema } } : ask;
 }
 
 const known = (values: Fields): Fields =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value !== undefined));
 
 /** Result of a request for permission. Null for other requests. */
-function result(method: string, params: Fields, isGiven: boolean): Fields | null {
+function result(method: string, params: Fields, isGiven: boolean, values: Fields = {}): Fields | null {
   if (method === COMMAND || method === FILES) return { decision: isGiven ? 'accept' : 'decline' };
   if (method === PERMISSIONS)
     return { permissions: isGiven ? known(fields(params.permissions)) : {}, scope: 'turn' };
   if (method === ELICITATION)
-    return { action: isGiven ? 'accept' : 'decline', content: isGiven ? {} : null, _meta: null };
+    return { action: isGiven ? 'accept' : 'decline', content: isGiven ? values : null, _meta: null };
   return null;
 }
 
