@@ -71,11 +71,12 @@ async function list(page: Page, web: WebBrowser): Promise<Row[]> {
   await page.goto(await web.address('/'));
   const rows = page.locator('.board > li');
   await rows.first().waitFor();
-  while ((await rows.count()) < RUNS) {
-    const before = await rows.count();
+  const loaded = async () => {
     await page.keyboard.press('End');
-    await until('more rows', async () => (await rows.count()) > before);
-  }
+    return (await rows.count()) >= RUNS;
+  };
+  // Pressed again and again, because new rows move the end of the list away.
+  await until('every row', loaded, { everyMs: 100, patienceMs: 600_000 });
   await page.keyboard.press('Home');
   return scrolled(page, `${RUNS.toLocaleString('en')} runs`);
 }

@@ -37,11 +37,11 @@ describe('describeEvent', () => {
 
   it('says of a call that went wrong why, as far as that is known', () => {
     const called = { type: 'tool.called', tool: 'cancel_run', client: 'page', durationMs: 1 };
-    expect(words({ ...called, ok: true, code: null })).toBe('cancel_run by page');
+    expect(words({ ...called, ok: true, code: null })).toBe('cancel_run by the web UI');
     expect(words({ ...called, ok: false, code: 'RUN_UNKNOWN', count: 3 })).toBe(
-      'cancel_run by page: RUN_UNKNOWN ×3',
+      'cancel_run by the web UI: RUN_UNKNOWN ×3',
     );
-    expect(words({ ...called, ok: false, code: null })).toBe('cancel_run by page: failed');
+    expect(words({ ...called, ok: false, code: null })).toBe('cancel_run by the web UI: failed');
   });
 
   it('has no words for what a newer build tells', () => {

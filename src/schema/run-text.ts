@@ -17,6 +17,9 @@ export const runName = (run: NamedRun): string =>
 export const squadName = (metadata: Readonly<Record<string, unknown>> | null): string | null =>
   typeof metadata?.name === 'string' && metadata.name.trim() !== '' ? metadata.name : null;
 
+/** The name of a client. That of the web UI's own calls is `page`. */
+export const clientName = (client: string): string => (client === 'page' ? 'the web UI' : client);
+
 /** How the terminal or the web UI formats figures. */
 interface FigureFormat {
   duration(ms: number): string;
@@ -89,7 +92,7 @@ export function describeEvent(body: EventBody, { duration, money }: FigureFormat
     case 'branch.integrated':
       return `${body.branch} into ${body.into}`;
     case 'tool.called':
-      return `${body.tool}${body.client === null ? '' : ` by ${body.client}`}${body.ok ? '' : `: ${body.code ?? 'failed'}`}${body.count === undefined ? '' : ` ×${body.count}`}`;
+      return `${body.tool}${body.client === null ? '' : ` by ${clientName(body.client)}`}${body.ok ? '' : `: ${body.code ?? 'failed'}`}${body.count === undefined ? '' : ` ×${body.count}`}`;
     case 'setting.changed':
       return `${body.key} = ${body.value ?? 'default'}`;
     case 'runs.pruned':

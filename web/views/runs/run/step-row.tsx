@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { visibleText } from '../../../../src/base/text.ts';
+import { clientName } from '../../../../src/schema/run-text.ts';
 import { Icon, type IconName } from '../../../ui/icon.tsx';
 import { PlainLine } from '../../../ui/plain.tsx';
 import { Ago } from '../../../ui/time.tsx';
@@ -88,7 +89,7 @@ function Folded({ step }: { step: Step & { kind: 'tools' | 'notes' } }) {
 
 function Question({ step: { item, at } }: { step: Step & { kind: 'question' } }) {
   const by = item.answeredBy;
-  const who = by === null ? null : by.who === 'default' ? 'default' : `by ${by.via ?? by.who}`;
+  const who = by === null ? null : by.who === 'default' ? 'default' : `by ${clientName(by.via ?? by.who)}`;
   return (
     <Row
       icon="hand"

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLocation, useRoute } from 'preact-iso';
 import { visibleText } from '../../../../src/base/text.ts';
 import type { Output } from '../../../../src/operations/operations.ts';
-import { squadName } from '../../../../src/schema/run-text.ts';
+import { clientName, squadName } from '../../../../src/schema/run-text.ts';
 import { useKeys } from '../../../keys.ts';
 import { showFailure } from '../../../shell/ask-first.tsx';
 import { openStart } from '../../../shell/overlays.tsx';
@@ -112,7 +112,7 @@ function ShownSquad({ data }: { data: Output<'show_squad'> }) {
         </h1>
         <p class="soft">
           started <Ago at={squad.createdAt} />
-          {squad.client && <> by {squad.client}</>} in <code>{squad.workspace}</code> ·{' '}
+          {squad.client && <> by {clientName(squad.client)}</>} in <code>{squad.workspace}</code> ·{' '}
           {total.tokens === null ? 'tokens unknown' : `${shownCount(total.tokens)} tokens`} ·{' '}
           <TotalMoney total={total} />
         </p>
