@@ -23,6 +23,11 @@ const REFUSED: { command: RegExp; code: string; because: string }[] = [
     because: 'only agent CLIs have chats that a person can open',
   },
   {
+    command: /^adopt .*3f0e6a52/,
+    code: 'CHAT_UNKNOWN',
+    because: 'nobody has begun a chat there',
+  },
+  {
     command: /^(interrupt|tell .*--interrupt)/,
     code: 'NOT_ALLOWED',
     because: 'the scripted agent reads only its prompt',

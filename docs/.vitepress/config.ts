@@ -25,6 +25,7 @@ const SIDEBAR: [string, [string, string][]][] = [
       ['Watch', '/docs/guides/runs/watching'],
       ['After a run', '/docs/guides/runs/after-a-run'],
       ['Attach and take over', '/docs/guides/runs/attach'],
+      ['Continue a chat of your own', '/docs/guides/runs/existing-chats'],
       ['Talk to a running agent', '/docs/guides/runs/talking-to-agents'],
       ['Agents that start agents', '/docs/guides/runs/leads'],
       ['Other machines', '/docs/guides/machines'],

@@ -8,6 +8,7 @@ import { editBacklog } from '../core/team/edit-backlog.ts';
 import { readHistory } from '../core/team/history.ts';
 import { readRoster } from '../core/team/roster.ts';
 import { readRecordedTurn } from '../engines/opencode/opencode-database.ts';
+import { readSavedChats } from '../engines/saved-chats/saved-chats.ts';
 import { asSquadError } from '../schema/error.ts';
 import { addedLines } from '../workspace/evidence/diff.ts';
 import { jsonProblem } from '../workspace/files/json-file.ts';
@@ -29,6 +30,7 @@ const READERS = {
   'opencode turn': readRecordedTurn,
   role: readFrontmatter,
   roster: readRoster,
+  'saved chats': readSavedChats,
   schema: checkSchema,
   template: readTemplateText,
   'value by schema': checkValue,

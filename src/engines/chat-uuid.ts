@@ -1,4 +1,11 @@
+import type { TurnInput } from '../core/ports/engine.ts';
 import { SquadError } from '../schema/error.ts';
+
+/** Chat that the first turn of a run copies. Null if the turn copies none. */
+export const forkedChat = ({
+  continues,
+  options,
+}: Pick<TurnInput, 'continues' | 'options'>): string | null => (continues ? null : options.forksChat);
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 

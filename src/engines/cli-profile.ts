@@ -1,6 +1,8 @@
 import type {
+  ChatAdoption,
   Engine,
   EngineReader,
+  Engines,
   InteractiveInput,
   SandboxNeeds,
   TurnInput,
@@ -9,6 +11,7 @@ import type { Command } from '../core/ports/turns.ts';
 import { programFolders } from '../process/programs/program-folders.ts';
 import type { CliId, ToolNames } from '../schema/engine-spec.ts';
 import type { PolicyRule, RunOptions } from '../schema/run.ts';
+import type { ChatReader } from './saved-chats/chat-files.ts';
 
 /** All knowledge about one agent CLI. Each CLI's folder exports one profile. */
 export interface CliProfile {
@@ -41,6 +44,10 @@ export interface CliProfile {
   command(input: TurnInput, cli: { program: string; version: string | null }): Promise<Command>;
   configuredModel?: Engine['configuredModel'];
   chatMark?: Engine['chatMark'];
+  /** Reader of the CLI's own chat files. Null if Squad does not know them. */
+  savedChats: ChatReader | null;
+  adoption: ChatAdoption;
+  copyChat?: Engines['copyChat'];
   /** Command-line arguments that open a chat interactively. */
   resume(chatId: string): string[];
   /** Prepares files for an interactive chat and returns the environment variables that it needs. */

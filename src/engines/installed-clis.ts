@@ -8,12 +8,11 @@ import { shellWord } from '../schema/shell-word.ts';
 import type { CliProfile } from './cli-profile.ts';
 import { cliProfile, cliProfiles } from './cli-profiles.ts';
 import type { ProgramVersions } from './program-versions.ts';
+import { savedChats } from './saved-chats/saved-chats.ts';
 import { isOlder } from './version.ts';
 
 /** Finds agent CLIs in an environment, with their versions. */
-export function installedClis(
-  versions: ProgramVersions,
-): Pick<Engines, 'find' | 'refresh' | 'installed' | 'isPresent' | 'clis' | 'programs'> {
+export function installedClis(versions: ProgramVersions): Omit<Engines, 'create'> {
   async function look(
     profile: CliProfile,
     command: string,
@@ -77,6 +76,14 @@ export function installedClis(
         tested: versions?.tested ?? null,
       })),
     programs: () => cliProfiles().map(({ id, programs }) => ({ cli: id, programs })),
+    savedChats: (folder, env) =>
+      savedChats(
+        cliProfiles().filter(({ programs }) => programs.some(command => pathOf(command, env) !== null)),
+        folder,
+        env,
+      ),
+    chatAdoption: cli => cliProfile(cli).adoption,
+    copyChat: async (chat, folder, files) => cliProfile(chat.engine).copyChat?.(chat, folder, files),
     isPresent: (cli, env) =>
       cliProfiles().some(
         ({ id, programs }) => id === cli && programs.some(command => pathOf(command, env) !== null),

@@ -28,6 +28,7 @@ const agent: RunSubject = {
 /** Operations that no role can grant. Add a new operation to this list or to the policy, on purpose. */
 const FOR_THE_USER = [
   'add_machine',
+  'adopt_chat',
   'approve_tools',
   'change_setting',
   'change_trust',
@@ -49,6 +50,7 @@ const FOR_THE_USER = [
   'integrate',
   'interrupt_run',
   'list_board',
+  'list_chats',
   'list_columns',
   'list_conversations',
   'list_events',

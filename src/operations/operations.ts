@@ -27,6 +27,7 @@ import { createIssues, createPullRequest, requestReview, sendFeedback } from './
 import { diffReview, listReviews, showReview } from './review/show-review.ts';
 import { commentOnRun, steerReview } from './review/steer-review.ts';
 import { listRoles, previewContext } from './roles/roles.ts';
+import { adoptChat, listChats } from './runs/adopt-chat.ts';
 import { cancelRun } from './runs/cancel-run.ts';
 import { followEvents, listEvents } from './runs/events.ts';
 import { findRuns } from './runs/find-runs.ts';
@@ -79,6 +80,8 @@ export const OPERATIONS = [
   startSquad,
   startDemo,
   replyToRun,
+  listChats,
+  adoptChat,
   sendMessage,
   interruptRun,
   continueThread,

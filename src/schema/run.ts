@@ -131,6 +131,8 @@ export const RunOptions = z.object({
   onAsk: z.array(z.string()).nullable().default(null),
   /** The run that this one continues. Null for a new task, and for runs of older versions. */
   takesUp: TakesUp.nullable().default(null),
+  /** Chat of the engine that the run's own chat begins as a copy of. Null if it begins empty, or continues a chat. */
+  forksChat: z.string().nullable().default(null),
   sandbox: RunSandbox.default(NO_SANDBOX),
   /** Machine of the run. Null means the hub's own. */
   machine: z.string().nullable().default(null),

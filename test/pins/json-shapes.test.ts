@@ -90,6 +90,7 @@ const RUN = {
     permission: 'string',
     approvals: 'string',
     effort: 'null',
+    forksChat: 'null',
     stallMs: 'null',
     budgetUsd: 'null',
     stopAtBudget: 'boolean',

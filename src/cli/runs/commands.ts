@@ -11,6 +11,7 @@ import { exportCommand } from '../output/export.ts';
 import { logCommand } from '../output/log.ts';
 import { searchCommand } from '../output/search.ts';
 import { guideUrl } from '../own-command.ts';
+import { type AdoptOptions, adoptCommand } from './adopt.ts';
 import { attachCommand, takeOverCommand } from './attach.ts';
 import { type EventsOptions, eventsCommand } from './events.ts';
 import { cancelCommand, interruptCommand, replyCommand, retryCommand, tellCommand } from './follow-up.ts';
@@ -83,6 +84,38 @@ export function addRunCommands(program: Command, { command, does }: CommandMaker
     .action(
       does((context, run: string, text: string, options: object) =>
         replyCommand(run, text, options, context),
+      ),
+    );
+  command(
+    program,
+    'adopt [chat] [text]',
+    'List chats that you began in an agent CLI here, or continue one as a run',
+  )
+    .usage('[options] [CHAT ("TASK" | -)]')
+    .option('-a, --all', 'List also the chats that runs began')
+    .addOption(limitOption('Maximum number of chats to list', 20, 1000))
+    .option('--fork', 'Leave the chat as it is and continue a fork of it')
+    .option('--role <role>', 'Role of the agent')
+    .option('--model <name>', 'Model to use, by the name that the engine has for it')
+    .addOption(new Option('--permission <level>', 'Permission of the agent').choices(Permission.options))
+    .addOption(
+      new Option(
+        '--sandbox <level>',
+        'Confinement of the agent: a sandbox hides the chat, so only off is possible',
+      ).choices(SandboxLevel.options),
+    )
+    .option('--budget <usd>', 'Stop the agent once it has cost this many US dollars', text =>
+      dollars('--budget', text),
+    )
+    .option('--timeout <time>', 'Stop the agent after this long: 90s, 15m, 2h (a number is seconds)', timeout)
+    .option('-d, --detach', 'Print the run id and exit')
+    .addHelpText(
+      'after',
+      examples('squad adopt   lists the chats of this folder', 'squad adopt 3f0e6a52 "Now write the tests"'),
+    )
+    .action(
+      does((context, chat: string | undefined, text: string | undefined, options: AdoptOptions) =>
+        adoptCommand(chat, text, options, context),
       ),
     );
   command(program, 'tell <run> <text>', 'Send a message to a running agent')

@@ -19,7 +19,7 @@ import { type ReportOptions, RunReporter } from './run-reporter.ts';
 import { printSummary } from './run-summary.ts';
 import { RunViews } from './run-view.ts';
 
-type StartOperation = 'start_squad' | 'reply_to_run' | 'retry_runs';
+type StartOperation = 'start_squad' | 'reply_to_run' | 'retry_runs' | 'adopt_chat';
 
 interface Start<N extends StartOperation> {
   operation: N;

@@ -280,6 +280,26 @@ export interface LoginFile {
   isCopied?: true;
 }
 
+/** A chat that an agent CLI keeps for a folder, as the CLI's own files describe it. */
+export interface SavedChat {
+  engine: CliId;
+  id: string;
+  /** The beginning of its first prompt, or the title that the CLI or the user gave it. Null if none was found. */
+  title: string | null;
+  changedAt: number;
+  /** File that changes whenever the chat is used. Null if the CLI keeps all its chats in one file. */
+  file: string | null;
+  /** Process that has the chat open. Null if no process was found. */
+  openIn: { pid: number; command: string } | null;
+}
+
+/**
+ * How a CLI continues a chat that the user began. `continues`: only the chat itself. `forks`: the chat itself, or a fork
+ * with an id of its own. `copies`: always a copy that Squad keeps.
+ */
+export type ChatAdoption = 'continues' | 'forks' | 'copies';
+export type ChatFiles = Pick<TurnFiles, 'chatFolder' | 'writeInChat'>;
+
 export interface EngineChoice {
   spec: EngineSpec;
   /** Notes for the user: the engine was chosen because none is set, or its version is untested. */
@@ -297,6 +317,14 @@ export interface Engines {
   installed(env: Record<string, string>, on?: FoundClis): Promise<InstalledCli[]>;
   /** Whether a program of that CLI exists. Does not start the program. */
   isPresent(cli: CliId, env: Record<string, string>): boolean;
+  /**
+   * Chats that the installed agent CLIs keep for this folder, newest first. `notes` name CLIs whose chats could not be
+   * read.
+   */
+  savedChats(folder: string, env: Record<string, string>): Promise<{ chats: SavedChat[]; notes: string[] }>;
+  chatAdoption(cli: CliId): ChatAdoption;
+  /** Copies a chat of the user into the folder that Squad keeps for it. Only for a CLI whose `ChatAdoption` is `copies`. */
+  copyChat(chat: SavedChat, folder: string, files: ChatFiles): Promise<void>;
   /** All supported agent CLIs, in order of preference. */
   clis(): CliFacts[];
   /** Possible names of the programs of agent CLIs. */

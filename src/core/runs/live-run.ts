@@ -130,7 +130,8 @@ export class LiveRun {
     this.built = built;
     this.material = material;
     this.report = new EngineReport(null);
-    this.chatTotals = run.chatIsNew ? NOTHING_USED : null;
+    // The usage of a copied chat may count from the beginning of the original.
+    this.chatTotals = run.chatIsNew && run.options.forksChat === null ? NOTHING_USED : null;
     this.chatBefore = run.chatId;
     if (run.chatId !== null) this.chats.add(run.chatId);
     this.usageBefore = run.usage;

@@ -379,7 +379,7 @@ export function sandboxFor(
   { role, engine, folder, env, machine }: SandboxParts,
   { workspace, caller: { parent }, files, settings, sandboxProblem }: PlanContext,
 ): ReturnType<typeof planSandbox> {
-  const { chatId } = request;
+  const chatId = request.chatId ?? request.forksChat;
   const { directory, worktree } = folder;
   return planSandbox({
     ...{ request, role, engine, parent, config: workspace.config },
@@ -492,7 +492,7 @@ async function promptFor(
   const { form, chatId, task: asked } = request;
   const roleBody = role?.body ?? '';
   const task = outputSchema === null || engine.takesSchema ? asked : `${asked}${answerFormat(outputSchema)}`;
-  if (chatId !== undefined) return buildPrompt({ roleBody, task, mode: 'continued' });
+  if (chatId !== undefined && !request.isAdopted) return buildPrompt({ roleBody, task, mode: 'continued' });
   const found = await contextFor(request, role, engine, workspace);
   const mode = form === 'spawn' ? 'spawn' : stateMode === 'stateful' ? 'new_chat' : 'stateless';
   return buildPrompt({ context: found?.text ?? '', roleBody, task, mode });

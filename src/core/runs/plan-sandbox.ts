@@ -15,7 +15,7 @@ import type { SandboxProblem } from '../ports/turns.ts';
 import type { RunRequest } from './run-request.ts';
 
 export interface SandboxAsk {
-  request: Pick<RunRequest, 'sandbox' | 'network' | 'keeps' | 'chatId'>;
+  request: Pick<RunRequest, 'sandbox' | 'network' | 'keeps' | 'chatId' | 'forksChat'>;
   role: Pick<Role, 'meta' | 'ungranted' | 'isUntrusted'> | null;
   config: Pick<Config, 'sandbox' | 'network' | 'sandboxRead'>;
   parent: Pick<RunIdentity, 'id' | 'sandbox'> | null;
@@ -96,7 +96,7 @@ async function problemOf(
   if (sandboxLimit?.kind === 'never') return { reason: sandboxLimit.reason, suggestions: [USE_OFF] };
   if (chat !== 'outside') return problem(network);
   return {
-    reason: `chat ${request.chatId} does not exist or began outside a sandbox, where its files cannot be seen from inside`,
+    reason: `chat ${request.chatId ?? request.forksChat} does not exist or began outside a sandbox, where its files cannot be seen from inside`,
     suggestions: ['Leave the chat out to open a new one, or ask for `sandbox: off`.'],
   };
 }

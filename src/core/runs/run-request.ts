@@ -37,6 +37,8 @@ export const SavedRequest = z.object({
   context: z.union([z.boolean(), z.array(z.string())]).optional(),
   sandbox: SandboxLevel.optional(),
   network: NetworkAccess.optional(),
+  /** Id of the chat that the new chat is a copy of. */
+  forksChat: z.string().optional(),
   /** Name of a machine, or `label=value`. */
   machine: z.string().optional(),
 });
@@ -52,6 +54,8 @@ export interface RunRequest extends z.infer<typeof SavedRequest> {
   title?: string;
   cwd?: string;
   chatId?: string;
+  /** True if the chat was not begun by Squad, so that it has not read the role. */
+  isAdopted?: true;
   notify?: boolean;
   /** For a retry or a reply: the state mode of the first run, even if the setting has changed. */
   stateMode?: StateMode;
@@ -97,6 +101,7 @@ export function optionsOf(request: RunRequest, meta: RoleMeta): RunOptions {
     mcp: meta.mcp ?? [],
     notify: request.notify ?? false,
     takesUp: request.takesUp ?? null,
+    forksChat: request.forksChat ?? null,
     sandbox: NO_SANDBOX,
     ...{ machine: null, placedBy: null, takeover: false, attempt: { number: 1, turn: 1 } },
     promptOnly: false,

@@ -3,7 +3,7 @@ import { type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports
 import type { Command } from '../../core/ports/turns.ts';
 import { SquadError } from '../../schema/error.ts';
 import { asksUser } from '../asks-user.ts';
-import { chatUuid } from '../chat-uuid.ts';
+import { chatUuid, forkedChat } from '../chat-uuid.ts';
 import { fields, fieldsOf } from '../json-line.ts';
 import { partOfArgument } from '../one-argument.ts';
 import { type ProjectSettings, refuseProjectCommands } from '../project-commands.ts';
@@ -36,6 +36,8 @@ export async function claudeCommand(input: TurnInput, { program }: { program: st
     argv.push(`--json-schema=${partOfArgument('output schema', JSON.stringify(options.outputSchema))}`);
   if (input.chatId !== null)
     argv.push(input.continues ? '--resume' : '--session-id', chatUuid('Claude Code', input.chatId));
+  const forked = forkedChat(input);
+  if (forked !== null) argv.push('--resume', chatUuid('Claude Code', forked), '--fork-session');
   // Overrides the user's timeout, because a question may wait for an answer as long as the turn lasts.
   const toolTimeout = options.approvals === 'ask' && !isFed && { MCP_TOOL_TIMEOUT: String(input.timeoutMs) };
   return {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { chatUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
 import { streamJsonDriver } from '../stream-json-driver.ts';
+import { claudeChats } from './claude-chats.ts';
 import { claudeCommand } from './claude-command.ts';
 import { claudePolicy } from './claude-permissions.ts';
 import { claudeReader } from './claude-reader.ts';
@@ -22,6 +23,8 @@ export const CLAUDE: CliProfile = {
   usageIsReported: 'live',
   newChat: { kind: 'minted', mint: () => randomUUID() },
   command: claudeCommand,
+  savedChats: claudeChats,
+  adoption: 'forks',
   resume: chatId => ['--resume', chatUuid('Claude Code', chatId)],
   sandbox: claudeSandbox,
   reader: claudeReader,

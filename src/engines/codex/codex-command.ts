@@ -11,7 +11,7 @@ import { serversIn, trustedIn, userConfig } from './user-config.ts';
 /** Codex reads the run's token from this variable, because every user can read arguments. */
 const TOKEN = 'SQUAD_TOKEN';
 
-/** The subcommand `resume` does not accept these flags after it, so it comes last. */
+/** The subcommands `resume` and `fork` do not accept these flags after them, so they come last. */
 export async function codexCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { options, endpoint } = input;
   const config = userConfig(input.env);
@@ -28,8 +28,9 @@ export async function codexCommand(input: TurnInput, { program }: { program: str
   for (const name of serversIn(config)) argv.push(...setting(`mcp_servers.${name}.enabled`, 'false'));
   if (endpoint) argv.push(...setting(`mcp_servers.${RUN_SERVER}`, server(endpoint)));
   // In a fed turn the driver names the chat, not the command line.
-  const chat = input.continues && input.chatId !== null ? chatUuid('Codex', input.chatId) : null;
-  if (!isFed) argv.push(...(chat === null ? [] : ['resume', chat]), '-');
+  const chat = input.continues ? input.chatId : input.options.forksChat;
+  const verb = input.continues ? 'resume' : 'fork';
+  if (!isFed) argv.push(...(chat === null ? [] : [verb, chatUuid('Codex', chat)]), '-');
   return {
     argv,
     ...(isFed ? { stdin: null, isFed } : { stdin: input.promptFile }),

@@ -44,13 +44,14 @@ export function codexDriver({ prompt, cwd, model, chatId, continues, options }: 
   function open(): string[] {
     const { approvalPolicy, sandbox } = codexSandboxMode(options);
     const settings = { cwd, ...(model !== null && { model }), approvalPolicy, sandbox };
-    const isResumed = continues && chatId !== null;
+    const before = continues ? chatId : options.forksChat;
+    const method = continues ? 'thread/resume' : 'thread/fork';
     return [
       { id: 'init', method: 'initialize', params: { clientInfo: CLIENT } },
       { method: 'initialized' },
-      isResumed
-        ? { id: THREAD_REQUEST, method: 'thread/resume', params: { threadId: chatId, ...settings } }
-        : { id: THREAD_REQUEST, method: 'thread/start', params: settings },
+      before === null
+        ? { id: THREAD_REQUEST, method: 'thread/start', params: settings }
+        : { id: THREAD_REQUEST, method, params: { threadId: before, ...settings } },
     ].map(line => JSON.stringify(line));
   }
 

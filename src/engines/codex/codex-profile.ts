@@ -1,6 +1,7 @@
 import { chatUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
 import { codexChatMark } from './codex-chat-mark.ts';
+import { codexChats } from './codex-chats.ts';
 import { codexCommand } from './codex-command.ts';
 import { codexDriver } from './codex-driver.ts';
 import { codexPolicy } from './codex-permissions.ts';
@@ -23,6 +24,8 @@ export const CODEX: CliProfile = {
   command: codexCommand,
   configuredModel,
   chatMark: codexChatMark,
+  savedChats: codexChats,
+  adoption: 'forks',
   resume: chatId => ['resume', chatUuid('Codex', chatId)],
   sandbox: codexSandbox,
   reader: codexReader,

@@ -5,6 +5,7 @@ import { asksUser } from '../asks-user.ts';
 import { markOf } from '../chat-mark.ts';
 import { chatUuid, isUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
+import { copilotChats } from './copilot-chats.ts';
 import { copilotCommand, copilotHome, copilotSandbox } from './copilot-command.ts';
 import { copilotReader } from './copilot-reader.ts';
 import { copilotPolicy } from './copilot-tools.ts';
@@ -28,6 +29,8 @@ export const COPILOT: CliProfile = {
   command: copilotCommand,
   chatMark: async ({ chatId, env }) =>
     isUuid(chatId) ? markOf([join(copilotHome(env), 'session-state', chatId, 'events.jsonl')]) : null,
+  savedChats: copilotChats,
+  adoption: 'continues',
   resume: chatId => [`--resume=${chatUuid('Copilot CLI', chatId)}`],
   sandbox: copilotSandbox,
   reader: () => cliReader(copilotReader(), { usage: 'process', notes: PROGRAM_MESSAGES }),

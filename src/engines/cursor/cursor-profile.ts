@@ -18,6 +18,8 @@ export const CURSOR: CliProfile = {
   takesSchema: false,
   newChat: { kind: 'reported' },
   command: cursorCommand,
+  savedChats: null,
+  adoption: 'continues',
   // Untested: taken from Cursor's documentation.
   resume: chatId => [`--resume=${partOfArgument('chat id', chatId)}`],
   // Untested: taken from Cursor's documentation.

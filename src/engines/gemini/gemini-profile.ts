@@ -3,6 +3,7 @@ import { cliDriver, cliReader } from '../acp/acp-cli.ts';
 import { asksUser } from '../asks-user.ts';
 import { chatUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
+import { copyGeminiChat, geminiChats } from './gemini-chats.ts';
 import { geminiCommand, geminiHome } from './gemini-command.ts';
 import { geminiPolicy } from './gemini-policy.ts';
 import { geminiReader } from './gemini-reader.ts';
@@ -26,6 +27,9 @@ export const GEMINI: CliProfile = {
   // With the Agent Client Protocol, Gemini CLI chooses the id.
   newChat: { kind: 'minted', mint: options => (asksUser(options) ? null : randomUUID()) },
   command: geminiCommand,
+  savedChats: geminiChats,
+  adoption: 'copies',
+  copyChat: copyGeminiChat,
   resume: chatId => ['--resume', chatUuid('Gemini CLI', chatId)],
   prepareResume: geminiHome,
   sandbox: geminiSandbox,

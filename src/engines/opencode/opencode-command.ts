@@ -3,6 +3,7 @@ import type { Command } from '../../core/ports/turns.ts';
 import { stateEnvironment } from '../../core/runs/turn-sandbox.ts';
 import { SquadError } from '../../schema/error.ts';
 import { asksUser } from '../asks-user.ts';
+import { forkedChat } from '../chat-uuid.ts';
 import { oneArgument, partOfArgument } from '../one-argument.ts';
 import { DATA_PATH_FILE, dataPath } from './opencode-log.ts';
 import { opencodePermissions } from './opencode-permissions.ts';
@@ -11,6 +12,7 @@ import { usersServers } from './user-config.ts';
 export async function opencodeCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { options, model, chatId, continues, env } = input;
   if (model !== null && !/^[^/\s]+\/\S+$/.test(model)) throw badModel(model);
+  const forked = forkedChat(input);
   await input.files.write(DATA_PATH_FILE, dataPath(stateEnvironment(input)));
   const environment = { ...env, ...QUIET, OPENCODE_CONFIG_CONTENT: config(input) };
   // opencode's events omit the cause of some failures, but its log has it.
@@ -28,6 +30,8 @@ export async function opencodeCommand(input: TurnInput, { program }: { program: 
       ...(continues && chatId !== null
         ? ['--session', oneArgument('chat id', chatId)]
         : ['--title', `Squad ${input.runId}`]),
+      // After the title, so that the reader does not take the original for the chat of this run.
+      ...(forked === null ? [] : ['--session', oneArgument('chat id', forked), '--fork']),
       ...(model === null ? [] : [`--model=${partOfArgument('model', model)}`]),
       ...(options.effort === null ? [] : [`--variant=${partOfArgument('effort', options.effort)}`]),
     ],

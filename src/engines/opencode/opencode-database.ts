@@ -1,6 +1,10 @@
 import { lstatSync } from 'node:fs';
+import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { offThread } from '../../core/off-thread.ts';
+import { number, text } from '../json-line.ts';
+import { type ChatReader, MAX_CHATS, titleOf } from '../saved-chats/chat-files.ts';
+import { dataPath } from './opencode-log.ts';
 
 /** Where opencode stores a turn. A chat is identified by its id, or by its title until the id is known. */
 export interface TurnInDatabase {
@@ -29,13 +33,9 @@ export const recordedTurn = (turn: TurnInDatabase): Promise<RecordedTurn> =>
  * still count as running.
  */
 export function readRecordedTurn({ path, chat, title }: TurnInDatabase): RecordedTurn {
-  const files = SUFFIXES.map(suffix => lstatSync(`${path}${suffix}`, { throwIfNoEntry: false }));
   // opencode was killed before it created the database.
-  if (chat === null && !files[0]) return { chat, calls: [] };
-  // Only regular files are opened. Opening a pipe would block the hub's thread forever, and a link could lead to any
-  // file.
-  if (files.some(file => file && !file.isFile())) throw new Error(`${path} is not a plain file`);
-  const database = new BetterSqlite3(path, { readonly: true, fileMustExist: true, timeout: 1_000 });
+  if (chat === null && !lstatSync(path, { throwIfNoEntry: false })) return { chat, calls: [] };
+  const database = openPlain(path);
   try {
     const id = chat ?? database.prepare(CHAT_BY_TITLE).pluck().get(title);
     if (typeof id !== 'string') return { chat: null, calls: [] };
@@ -45,6 +45,40 @@ export function readRecordedTurn({ path, chat, title }: TurnInDatabase): Recorde
     database.close();
   }
 }
+
+/** opencode keeps the chats of all folders in one database, so no file belongs to a single chat. */
+export const opencodeChats: ChatReader = {
+  traces: 'folder',
+  chats({ folder, env }) {
+    const path = join(dataPath(env), 'opencode.db');
+    if (!lstatSync(path, { throwIfNoEntry: false })) return [];
+    const database = openPlain(path);
+    try {
+      const rows = database.prepare(CHATS).all({ folder, limit: MAX_CHATS }) as Record<string, unknown>[];
+      return rows.map(({ id, title, at }) => ({
+        ...{ id: String(id), title: titleOf(text(title)), changedAt: number(at) ?? 0 },
+        ...{ file: null, claimedBy: [] },
+      }));
+    } finally {
+      database.close();
+    }
+  },
+};
+
+/**
+ * Opens only regular files. Opening a pipe would block the hub's thread forever, and a link could lead to any file.
+ */
+function openPlain(path: string): BetterSqlite3.Database {
+  const files = SUFFIXES.map(suffix => lstatSync(`${path}${suffix}`, { throwIfNoEntry: false }));
+  if (files.some(file => file && !file.isFile())) throw new Error(`${path} is not a plain file`);
+  return new BetterSqlite3(path, { readonly: true, fileMustExist: true, timeout: 1_000 });
+}
+
+/** Chats of opencode's own agents have a parent. */
+const CHATS = `
+  SELECT id, title, time_updated AS at FROM session
+  WHERE directory = $folder AND parent_id IS NULL AND time_archived IS NULL
+  ORDER BY time_updated DESC LIMIT $limit`;
 
 /** Suffixes of the files that SQLite opens together with a database. */
 const SUFFIXES = ['', '-journal', '-wal', '-shm'];

@@ -2,6 +2,7 @@ import { cliDriver, cliReader } from '../acp/acp-cli.ts';
 import type { CliProfile } from '../cli-profile.ts';
 import { oneArgument } from '../one-argument.ts';
 import { opencodeCommand } from './opencode-command.ts';
+import { opencodeChats } from './opencode-database.ts';
 import { opencodePolicy } from './opencode-permissions.ts';
 import { opencodeReader } from './opencode-reader.ts';
 import { configuredModel, opencodeSandbox } from './user-config.ts';
@@ -22,6 +23,8 @@ export const OPENCODE: CliProfile = {
   newChat: { kind: 'reported' },
   command: opencodeCommand,
   configuredModel,
+  savedChats: opencodeChats,
+  adoption: 'forks',
   resume: chatId => ['--session', oneArgument('chat id', chatId)],
   sandbox: opencodeSandbox,
   reader: () => cliReader(opencodeReader(), { usage: 'chat_cost' }),

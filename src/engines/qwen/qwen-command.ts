@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports/engine.ts';
 import type { Command } from '../../core/ports/turns.ts';
 import { stateEnvironment } from '../../core/runs/turn-sandbox.ts';
-import { chatUuid } from '../chat-uuid.ts';
+import { chatUuid, forkedChat } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
 import { type Fields, fieldsOf } from '../json-line.ts';
 import { partOfArgument } from '../one-argument.ts';
@@ -30,7 +30,10 @@ export async function qwenCommand(input: TurnInput, { program }: { program: stri
     argv.push(
       `--json-schema=@${await input.files.write('schema.json', JSON.stringify(options.outputSchema))}`,
     );
-  if (input.chatId !== null)
+  const forked = forkedChat(input);
+  // Qwen Code chooses the id of a fork, and reports it.
+  if (forked !== null) argv.push(`--resume=${chatUuid('Qwen Code', forked)}`, '--fork-session');
+  else if (input.chatId !== null)
     argv.push(`--${input.continues ? 'resume' : 'session-id'}=${chatUuid('Qwen Code', input.chatId)}`);
   await input.files.write(PROJECTS_PATH_FILE, projectsPath(stateEnvironment(input)));
   const defaults = await input.files.write('settings.json', JSON.stringify(DEFAULTS));

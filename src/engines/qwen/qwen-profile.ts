@@ -3,6 +3,7 @@ import { chatUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
 import { streamJsonDriver } from '../stream-json-driver.ts';
 import { qwenChatMark } from './qwen-chat-file.ts';
+import { qwenChats } from './qwen-chats.ts';
 import { qwenCommand, qwenSandbox } from './qwen-command.ts';
 import { qwenPolicy } from './qwen-permissions.ts';
 import { qwenReader } from './qwen-reader.ts';
@@ -23,6 +24,8 @@ export const QWEN: CliProfile = {
   newChat: { kind: 'minted', mint: () => randomUUID() },
   command: qwenCommand,
   chatMark: qwenChatMark,
+  savedChats: qwenChats,
+  adoption: 'forks',
   resume: chatId => [`--resume=${chatUuid('Qwen Code', chatId)}`],
   sandbox: qwenSandbox,
   reader: qwenReader,

@@ -86,6 +86,7 @@ export async function replyTo(
     ...kept.request,
     ...{ tools, permission, effort, stallMs, budgetUsd, stopAtBudget, outputSchema },
     title: undefined,
+    forksChat: undefined,
     task: text,
     timeoutMs: run.timeoutMs,
     chatId: run.chatId,

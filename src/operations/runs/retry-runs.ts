@@ -119,14 +119,19 @@ async function requestAgain(
     takesUp: { runId: run.id, by: 'retry' as const },
     keeps: run.options.sandbox,
   };
-  if (run.chatIsNew) {
+  if (run.chatIsNew && run.options.forksChat === null) {
     if (engine !== undefined) return { ...request, engine };
     const role = run.roleId === null ? null : await workspace.role(run.roleId);
     return { ...request, ...(await sameEngine(spec, request.engine, role, workspace)) };
   }
   if (engine === undefined) {
-    if (run.chatId !== null) refuseBusyChat(services, run.chatId);
-    return { ...request, machine: run.options.machine ?? LOCAL, chatId: run.chatId ?? undefined, spec };
+    if (run.chatId !== null && !run.chatIsNew) refuseBusyChat(services, run.chatId);
+    return {
+      ...request,
+      machine: run.options.machine ?? LOCAL,
+      chatId: run.chatIsNew ? undefined : (run.chatId ?? undefined),
+      spec,
+    };
   }
   throw new SquadError(
     'INVALID_INPUT',

@@ -106,6 +106,10 @@ export function createProcSource({ maxLater = MAX_LATER } = {}): ProcessSource {
   };
 }
 
+/** Start of a process on the wall clock. Null if the process is gone or hidden. */
+export const processStart = (pid: number): number | null =>
+  readStat(pid, Buffer.allocUnsafe(4096), Date.now() - uptime() * 1000)?.startedAt ?? null;
+
 const IO = /^rchar: (\d+)\nwchar: (\d+)$/m;
 
 function readStat(pid: number, buffer: Buffer, bootedAt: number): ProcessInfo | null {

@@ -24,6 +24,7 @@ const COMMANDS = [
   ['log', RUN],
   ['attach', RUN],
   ['wait', RUN],
+  ['adopt'],
   ['reply', 'run_nothing', 'More'],
   ['tell', 'run_nothing', 'More'],
   ['interrupt', 'run_nothing'],
