@@ -27,6 +27,7 @@ describe.each(chosenClis())('%s', { tags: ['G7'] }, name => {
   let it: EngineSquad;
   beforeAll(async () => {
     it = await EngineSquad.start([name], {
+      roles: { asker: '---\napprovals: ask\n---\nYou ask before you act.\n' },
       prepare: async (squad, home) => {
         squad.env.GEMINI_CLI_TRUST_WORKSPACE = 'true';
         mkdirSync(join(home, '.gemini'), { recursive: true });
@@ -122,6 +123,19 @@ describe.each(chosenClis())('%s', { tags: ['G7'] }, name => {
     expect(await it.end(runIds[0])).toMatchObject({ status: 'completed', chat_id: run.chat_id });
     expect(said('fork-replied')).toContain('Plums.');
     expect(contentOf(id)).toBe(before);
+  });
+
+  test('an agent that asks for approvals continues a chat, and a fork of it', async () => {
+    const { id } = await chatBegun('to-ask');
+    const options = ['--role', 'asker', id];
+    for (const [tag, ...args] of FORKS[name] === 'own' ? [['asks'], ['asks-fork', '--fork']] : [['asks']]) {
+      const run = await adopt(...args, ...options, `What was it? ${mock([{ text: 'Plums.' }], tag)}`);
+      expect(run.error).toBeUndefined();
+      expect(run).toMatchObject({ status: 'completed', result: 'Plums.', role_id: 'asker' });
+      expect(said(tag!)).toContain('Plums it is.');
+      expect(said(tag!)).toContain('You ask before you act.');
+      expect(run.chat_id === id).toBe(tag === 'asks');
+    }
   });
 
   /** The whole conversation as the CLI keeps it. Opencode has it in a database. */
