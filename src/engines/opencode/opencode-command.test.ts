@@ -103,6 +103,9 @@ test('opencode reads lines while it works if it has to ask the user', async () =
     read: 'allow',
     task: 'deny',
   });
+  // The protocol has no request that copies a chat, and a new one would be without its messages.
+  const copying = place.input({ options: { ...options, forksChat: 'ses_1' } });
+  await expect(opencodeCommand(copying, CLI)).rejects.toMatchObject({ code: 'INVALID_INPUT' });
 });
 
 describe('permissions of opencode', () => {

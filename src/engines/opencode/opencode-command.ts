@@ -18,6 +18,7 @@ export async function opencodeCommand(input: TurnInput, { program }: { program: 
   // opencode's events omit the cause of some failures, but its log has it.
   const log = ['--log-level', 'INFO'];
   const isFed = asksUser(options);
+  if (isFed && forked !== null) throw noFork();
   if (isFed) return { argv: [program, 'acp', ...log], stdin: null, isFed, env: environment };
   return {
     argv: [
@@ -39,6 +40,11 @@ export async function opencodeCommand(input: TurnInput, { program }: { program: 
     env: environment,
   };
 }
+
+const noFork = (): SquadError =>
+  new SquadError('INVALID_INPUT', 'opencode cannot copy a chat while it asks for approvals', {
+    suggestions: ['Continue the chat without --fork, or use a role without `approvals: ask`.'],
+  });
 
 /** Name of an agent that Squad defines. Its permissions override the user's configuration of other agents. */
 const AGENT = 'squad';
