@@ -29,6 +29,7 @@ const SIDEBAR: [string, [string, string][]][] = [
       ['Talk to a running agent', '/docs/guides/runs/talking-to-agents'],
       ['Agents that start agents', '/docs/guides/runs/leads'],
       ['Other machines', '/docs/guides/machines'],
+      ['Usage limits', '/docs/guides/runs/usage-limits'],
       ['Inbox', '/docs/guides/inbox'],
       ['Permission requests', '/docs/guides/permission-requests'],
       ['Cost and budgets', '/docs/guides/cost'],

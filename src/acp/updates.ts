@@ -129,7 +129,12 @@ export const planOf = ({ members }: Pick<Thread, 'members'>): PlanEntry[] =>
     status: status === 'queued' ? 'pending' : WORKING.has(status) ? 'in_progress' : 'completed',
   }));
 
-const WORKING: ReadonlySet<string> = new Set(['running', 'waiting_review', 'waiting_children']);
+const WORKING: ReadonlySet<string> = new Set([
+  'running',
+  'waiting_review',
+  'waiting_children',
+  'waiting_limit',
+]);
 const GOOD: ReadonlySet<string> = new Set(['queued', 'running', 'completed']);
 
 /**

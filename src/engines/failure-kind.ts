@@ -11,7 +11,7 @@ export function failureKind(message: string, status: number | null = statusIn(me
 /** Anthropic's status for an overloaded service. */
 const OVERLOADED = 529;
 const RATE_LIMITED =
-  /rate.?limit|usage limit|too many requests|(?<![a-z])overloaded(?![a-z])|quota (?:was )?exceeded|exceeded your current quota/i;
+  /rate.?limit|usage limit|hit your (?:[\w-]+ )?limit|too many requests|(?<![a-z])overloaded(?![a-z])|quota (?:was )?exceeded|exceeded your current quota/i;
 const NOT_LOGGED_IN =
   /not logged in|authentication required|please run \/login|(?:invalid|incorrect) (?:x-)?api.?key|missing (?:(?:an? |the )?api.?key|credentials)|api.?key (?:environment variable )?(?:is )?(?:missing|required|not (?:set|found|provided|configured|valid))|no api key|missing environment variable|no auth(?:entication)? (?:type|method)|log ?in (?:required|first)/i;
 const UNKNOWN_CHAT =

@@ -1,7 +1,8 @@
-import type { EngineEvent, EngineReader } from '../core/ports/engine.ts';
+import type { EngineEvent, EngineReader, LimitReset } from '../core/ports/engine.ts';
 import { CUT_OFF_AT_LIMIT, cutOffNote } from './cut-off.ts';
 import { failureKind, waitText } from './failure-kind.ts';
 import { type Fields, fields, fieldsOf, list, number, text } from './json-line.ts';
+import { epochMs } from './limit-reset.ts';
 import { answerTooLong, longLineType } from './long-line.ts';
 import { stderrEnd } from './stderr-end.ts';
 import { type OwnFailure, streamJsonEnd } from './stream-json-end.ts';
@@ -34,6 +35,8 @@ export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
   let counted: Counted | null = null;
   let ended = false;
   let chat: string | null = null;
+  /** When the limit is reset that the CLI last reported as used up. */
+  let reset: LimitReset | null = null;
 
   function said(line: Fields): EngineEvent[] {
     const message = fields(line.message);
@@ -59,12 +62,15 @@ export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
         chat ??= text(event.session_id);
         return system(event, calls);
       }
+      if (event?.type === 'rate_limit_event') reset = resetOf(fields(event.rate_limit_info)) ?? reset;
       if (event?.type !== 'result') return [];
       ended = true;
       const count = dialect.resultCount(event, counted);
       const used = usageEvent(count);
       if (used.length > 0) counted = count;
-      return [...used, ...cutOffNote(text(event.stop_reason)), streamJsonEnd(event, dialect)];
+      const end = streamJsonEnd(event, dialect);
+      if (reset && end.code === 'ENGINE_RATE_LIMITED') end.reset = reset;
+      return [...used, ...cutOffNote(text(event.stop_reason)), end];
     },
     tooLong(beginning) {
       const type = longLineType(beginning);
@@ -80,6 +86,12 @@ export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
       return [...(recorded ?? []), ...(await stderrEnd(exit))];
     },
   };
+}
+
+/** Claude Code reports its limits also while they allow more requests. */
+function resetOf({ status, resetsAt }: Fields): LimitReset | null {
+  const at = number(resetsAt);
+  return status === 'rejected' && at !== null ? { at: epochMs(at) } : null;
 }
 
 const toolResults = (line: Fields, calls: ToolCalls): EngineEvent[] =>

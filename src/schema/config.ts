@@ -113,6 +113,12 @@ export const HubSettings = z.object({
   'limits.depth': z.coerce.number().int().min(0).max(10).default(2),
   /** How many turns of one run may begin because of messages of agents and ended child runs. */
   'limits.wakes': z.coerce.number().int().min(0).max(1_000).default(20),
+  /** How many minutes a run may wait for usage limits of its engine, if its role does not say it. 0: not at all. */
+  'limits.park': z.coerce
+    .number()
+    .min(0)
+    .max(60 * 24 * 24)
+    .default(0),
   /** Maximum cost in US dollars (default: no limit). */
   'budget.run_usd': z.coerce.number().positive().optional(),
   'budget.squad_usd': z.coerce.number().positive().optional(),

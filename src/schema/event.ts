@@ -99,6 +99,14 @@ export const EventBody = z.discriminatedUnion('type', [
     messages: z.number(),
     children: z.array(RunId),
   }),
+  /** The engine reported a usage limit. The run waits until a time, or `next` takes over from the engine. */
+  z.object({
+    type: z.literal('run.limited'),
+    turn: z.number(),
+    engine: z.string(),
+    until: z.number().nullable(),
+    next: z.string().nullable(),
+  }),
   /** An agent asks a person, or the run that started it. */
   z.object({ type: z.literal('inbox.asked'), item: InboxItem }),
   /** An item was answered, declined, expired or withdrawn. */

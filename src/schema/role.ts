@@ -49,6 +49,8 @@ export const RoleMeta = z.object({
   approvals: Approvals.optional(),
   messages: names.pipe(z.array(MessageTarget)).optional(),
   wake: Wake.optional(),
+  // How long a run may wait for usage limits of its engine.
+  park: duration.optional(),
   sandbox: SandboxLevel.optional(),
   network: NetworkAccess.optional(),
   hosts: names.pipe(z.array(AllowedHost)).optional(),
@@ -95,6 +97,7 @@ const GRANTING_KEYS: readonly (keyof RoleMeta)[] = [
   'approvals',
   'messages',
   'wake',
+  'park',
   'sandbox',
   'network',
   'hosts',

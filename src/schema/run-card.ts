@@ -63,6 +63,8 @@ export const RunCard = z.object({
   /** Last activity of a running run. */
   activity: z.object({ text: z.string(), at: z.number() }).nullable(),
   turn: z.number(),
+  /** When the run continues that waits for a usage limit. Null if it does not wait for one. */
+  limitedUntil: z.number().nullable(),
   usage: Usage.nullable(),
   /** Number of changed lines. Null until the end of the run, or if unknown. */
   lines: z.object({ insertions: z.number(), deletions: z.number() }).nullable(),

@@ -61,6 +61,8 @@ export function describeEvent(body: EventBody, { duration, money }: FigureFormat
       return `message ${body.id} to ${body.to}: ${deliveryText(body.delivery)}`;
     case 'run.woken':
       return describeWoken(body);
+    case 'run.limited':
+      return `usage limit of ${body.engine}: ${body.until === null ? `${body.next} takes over` : `waits until ${limitTime(body.until)}`}`;
     case 'run.turn_ended':
       return `turn ${body.turn}${exit(body.exitCode)}`;
     case 'run.ended':
@@ -102,6 +104,9 @@ export function describeEvent(body: EventBody, { duration, money }: FigureFormat
       return '';
   }
 }
+
+/** When a run that waits for a usage limit continues, as text. */
+export const limitTime = (until: number): string => `${new Date(until).toISOString().slice(0, 19)}Z`;
 
 const DELIVERIES: Record<MessageDelivery, string> = {
   in_turn: 'delivered in turn',

@@ -16,7 +16,14 @@ const END_STATUSES = [
   'lost',
 ] as const;
 
-export const RunStatus = z.enum(['queued', 'running', 'waiting_review', 'waiting_children', ...END_STATUSES]);
+export const RunStatus = z.enum([
+  'queued',
+  'running',
+  'waiting_review',
+  'waiting_children',
+  'waiting_limit',
+  ...END_STATUSES,
+]);
 export type RunStatus = z.infer<typeof RunStatus>;
 
 /** Status for people and tools. `needs_you`: a completed run that reached its review limit and needs a decision. */
@@ -97,6 +104,19 @@ export type JsonSchema = z.infer<typeof JsonSchema>;
 export const TakesUp = z.object({ runId: RunId, by: z.enum(['retry', 'reply']) });
 export type TakesUp = z.infer<typeof TakesUp>;
 
+/** What a usage limit of an engine has done to a run so far. */
+export const LimitState = z.object({
+  /** When the run continues. Null if it does not wait. */
+  until: z.number().nullable(),
+  /** Number of waits. */
+  waits: z.number(),
+  /** When the run began to wait for the first time. Null if it has not waited. */
+  since: z.number().nullable(),
+  /** Turns with which another engine of the role's list took over. */
+  takeovers: z.array(z.number()),
+});
+export type LimitState = z.infer<typeof LimitState>;
+
 /** Options of a run. Fixed when the run is planned, and the same for all its turns. */
 export const RunOptions = z.object({
   /** Tools that the agent may use. Null means the engine's default tools. */
@@ -146,6 +166,10 @@ export const RunOptions = z.object({
   attempt: z.object({ number: z.number(), turn: z.number() }).default({ number: 1, turn: 1 }),
   /** True if the agent only reads its prompt, because it could not be started as an agent that reads lines. */
   promptOnly: z.boolean().default(false),
+  /** How long the run may wait for usage limits of its engine. Null if such a limit ends the run. */
+  parkMs: z.number().nullable().default(null),
+  /** Null until the run reached a usage limit that did not end it. */
+  limit: LimitState.nullable().default(null),
 });
 export type RunOptions = z.infer<typeof RunOptions>;
 

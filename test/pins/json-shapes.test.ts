@@ -111,6 +111,8 @@ const RUN = {
     promptOnly: 'boolean',
     takeover: 'boolean',
     attempt: { number: 'number', turn: 'number' },
+    parkMs: 'null',
+    limit: 'null',
   },
   policy: [],
   status: 'string',

@@ -15,6 +15,7 @@ const OF_STATUS: Record<ShownStatus, StatusStyle> = {
   running: { word: 'running', icon: 'half', tone: 'busy' },
   waiting_review: { word: 'in review', icon: 'eye', tone: 'busy' },
   waiting_children: { word: 'idle', icon: 'clock', tone: 'calm' },
+  waiting_limit: { word: 'limited', icon: 'clock', tone: 'busy' },
   completed: { word: 'done', icon: 'check', tone: 'good' },
   error: { word: 'failed', icon: 'cross', tone: 'bad' },
   timeout: { word: 'timed out', icon: 'cross', tone: 'bad' },

@@ -12,6 +12,15 @@ export function Ago({ at }: { at: number }) {
   );
 }
 
+const shown = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+
+/** A time on the clock of the reader. */
+export const Time = ({ at }: { at: number }) => (
+  <time dateTime={new Date(at).toISOString()} title={exact.format(at)}>
+    {shown.format(at)}
+  </time>
+);
+
 /** Duration from one time to another, or until now. */
 export function Duration({ from, to }: { from: number | null; to?: number | null }) {
   if (from === null) return <span class="num faint">–</span>;

@@ -32,6 +32,7 @@ const POLL_MS = 150;
 const WAITS: Partial<Record<RunStatus, string>> = {
   waiting_review: 'waiting for review',
   waiting_children: 'waiting for child runs',
+  waiting_limit: 'waiting for the usage limit of its engine',
 };
 /**
  * How long the window stays after the end of the run. The hub closes the session earlier, and returns its tmux clients

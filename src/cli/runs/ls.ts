@@ -16,11 +16,21 @@ import { type Column, formatTable } from '../terminal/table.ts';
 
 type Listed = NamedRun &
   Pick<Run, 'id' | 'status' | 'workspace' | 'createdAt' | 'startedAt' | 'endedAt'> &
-  (Pick<RunCard, 'sandbox' | 'machine'> | { options: Pick<Run['options'], 'sandbox' | 'machine'> });
+  (
+    | Pick<RunCard, 'sandbox' | 'machine' | 'limitedUntil'>
+    | { options: Pick<Run['options'], 'sandbox' | 'machine' | 'limit'> }
+  );
 
 function sandboxMark(run: Listed): string {
   const level = 'sandbox' in run ? run.sandbox : run.options.sandbox.level;
   return level === 'off' ? '' : ` [${level}]`;
+}
+
+/** How long the run waits for a usage limit. Null if it does not. */
+function limitMark(run: Listed, style: Style): string | null {
+  const until = 'limitedUntil' in run ? run.limitedUntil : (run.options.limit?.until ?? null);
+  if (until === null || run.status !== 'waiting_limit') return null;
+  return paintStatus(run.status, style, `limited ${formatDuration(Math.max(0, until - Date.now()))}`);
 }
 
 const machineOf = (run: Listed): string | null => ('machine' in run ? run.machine : run.options.machine);
@@ -128,6 +138,8 @@ function stateOf(run: RunCard, style: Style): string {
   const limit = reviewLimitText({ ...run, needsYou: need === 'needs_you' }, style);
   if (limit) return limit;
   if (need === 'needs_you') return style.yellow('asks you');
+  const limited = limitMark(run, style);
+  if (limited) return limited;
   return quiet
     ? style.yellow(STALL_TEXT[quiet.state])
     : (branchText(run, style) ?? paintStatus(status, style));
@@ -163,6 +175,7 @@ export async function lsCommand(options: LsOptions, context: CliContext): Promis
             run.quiet
               ? context.style.yellow(STALL_TEXT[run.quiet.state])
               : (reviewLimitText(run, context.style) ??
+                limitMark(run, context.style) ??
                 branchText(run, context.style) ??
                 paintStatus(run.status, context.style)),
           text: run => visibleLine(run.needsYou && run.error ? run.error.message : runSummary(run)),

@@ -78,6 +78,14 @@ export function eventToLine(
       return body.delivery === 'undelivered'
         ? line('missed', `message to ${body.to}: ${deliveryText(body.delivery)}`, style.yellow)
         : null;
+    case 'run.limited':
+      return line(
+        'limited',
+        body.until === null
+          ? `${body.next} takes over`
+          : `waits ${formatDuration(Math.max(0, body.until - event.at))}, until ${formatClock(body.until)}`,
+        style.yellow,
+      );
     case 'inbox.asked':
       return line(askState(body.item), askLine(body.item, room, style), style.yellow);
     case 'inbox.settled':

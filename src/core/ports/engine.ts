@@ -36,11 +36,27 @@ export interface EngineEnd {
   answer: string;
   error: string | null;
   code?: EngineFailure;
+  /** When the usage limit that ended the turn is reset. Absent if there was none, or the engine does not say it. */
+  reset?: LimitReset;
   /** The answer as a value, from engines that check the schema themselves. */
   structured?: unknown;
 }
 
 export type EngineFailure = AgentFailure | 'BUDGET_EXCEEDED' | 'CHAT_UNKNOWN';
+
+/**
+ * When a usage limit is reset: a time in milliseconds, a time after the report, or what a clock shows then. `zone` is null
+ * for the zone of the machine.
+ */
+export type LimitReset =
+  | { at: number }
+  | { afterMs: number }
+  | {
+      date?: { year?: number; month: number; day: number };
+      hour: number;
+      minute: number;
+      zone: string | null;
+    };
 
 export interface ApiRetry {
   code: EngineFailure;

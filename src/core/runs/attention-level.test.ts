@@ -19,6 +19,7 @@ describe('what a run needs from the user', () => {
       running: 'running',
       waiting_review: 'running',
       waiting_children: 'running',
+      waiting_limit: 'running',
       error: 'failed',
       timeout: 'failed',
       lost: 'failed',

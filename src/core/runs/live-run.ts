@@ -16,10 +16,13 @@ import { ActivityPace, EngineReport } from './engine-report.ts';
 import type { TwoWayTurn } from './two-way.ts';
 
 /** Statuses of runs that wait without a slot, once their turn has ended. */
-export const WAITING: readonly RunStatus[] = ['waiting_review', 'waiting_children'];
+export const WAITING: readonly RunStatus[] = ['waiting_review', 'waiting_children', 'waiting_limit'];
 
 /** Maximum delay of setTimeout. Longer deadlines need several timers. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** Interval in which a timer reads the wall clock. */
+const CLOCK_CHECK_MS = 5_000;
 
 /** Prompt, environment and other input of a turn, kept in memory so that the start of a turn reads no files. */
 export interface RunMaterial {
@@ -165,7 +168,7 @@ export class LiveRun {
     return this.run.turn;
   }
 
-  /** True if the run waits for a review or for its child runs, and has no turn. */
+  /** True if the run waits for a review, its child runs or a usage limit, and has no turn. */
   get isPaused(): boolean {
     return WAITING.includes(this.run.status) && this.process === null && !this.isEnding;
   }
@@ -274,6 +277,19 @@ export class LiveRun {
   /** The deadline on the wall clock. Null if there is none, or if the turn ended before this hub saw it. */
   deadlineNow(clock: Clock): number | null {
     return this.deadline === null ? null : wallTimeOf(clock, this.deadline);
+  }
+
+  /**
+   * Calls `act` at this time of the wall clock. The clock is read again and again, because it may be changed, and timers
+   * stand still while a machine sleeps.
+   */
+  atTime(clock: Clock, at: number, act: () => void): void {
+    this.stopTimer();
+    const leftMs = at - clock.now();
+    this.timer = setTimeout(
+      () => (clock.now() < at ? this.atTime(clock, at, act) : act()),
+      Math.max(0, Math.min(leftMs, CLOCK_CHECK_MS)),
+    );
   }
 
   private after(leftMs: number, act: () => void): void {

@@ -362,6 +362,7 @@ export async function planOptions(
       permission: permissionFrom(parent, request.permission, meta.permission),
       tools: toolsFrom(parent, request.tools, meta.tools),
     }),
+    parkMs: asked.parkMs ?? (settings['limits.park'] * 60_000 || null),
     outputSchema: typeof schema === 'string' ? await workspace.outputSchema(schema) : schema,
     onEnd: workspace.config.onEnd.value,
     onAsk: workspace.config.onAsk.value,

@@ -10,6 +10,7 @@ import type { EvidencePorts } from '../evidence/evidence.ts';
 import type { Machines } from '../ports/machines.ts';
 import type { Change } from '../ports/store.ts';
 import type { TurnEnd } from '../ports/turns.ts';
+import { CONTINUE_TEXT, isTooLate, LATE_ERROR, limitWait, waitNote } from './limit-wait.ts';
 import type { LiveRun } from './live-run.ts';
 import { type Outcome, outcomeInReview } from './outcome.ts';
 import { RETRY_MS, type RunLedger } from './run-ledger.ts';
@@ -113,7 +114,51 @@ export class RunEnds {
       if (begin) return this.continue(entry, begin, end);
       if (isIdle) return this.idle(entry, end);
     }
+    if (inReview.error?.code === LIMITED && inReview.step === 'fail' && this.mayGoOn(entry)) {
+      const { parkMs } = entry.run.options;
+      const why = parkMs === null ? null : await this.park(entry, parkMs, messages, end);
+      if (why === null && parkMs !== null) return;
+      if (why !== null) inReview.error.message += ` ${why}`;
+    }
     await this.finish(entry, inReview.step, inReview.error, end);
+  }
+
+  /** False if a budget ends the run. */
+  private mayGoOn({ overBudget: spending, run }: LiveRun): boolean {
+    return !spending || (!run.options.stopAtBudget && spending.scope === 'run');
+  }
+
+  /**
+   * Ends the turn but not the run, which continues when the usage limit of its engine is reset. Returns why the run must
+   * end instead, or null.
+   */
+  private async park(
+    entry: LiveRun,
+    parkMs: number,
+    messages: Waiting[],
+    end: TurnEnd,
+  ): Promise<string | null> {
+    const { run } = entry;
+    const { limit } = run.options;
+    const reset = entry.report.end?.reset ?? null;
+    const wait = limitWait({ reset, endedAt: end.endedAt, parkMs, state: limit });
+    if ('why' in wait) return wait.why;
+    const { until } = wait;
+    await this.queueMessages(
+      run,
+      messages.filter(({ delivery }) => delivery === 'in_turn'),
+    );
+    run.usage = this.ports.budgets.usageOf(entry);
+    run.evidence = await this.evidence(entry, 'error', null, end);
+    const waits = (limit?.waits ?? 0) + 1;
+    const since = limit?.since ?? end.endedAt;
+    run.options = { ...run.options, limit: { takeovers: limit?.takeovers ?? [], waits, since, until } };
+    const limited = { type: 'run.limited' as const, turn: run.turn, engine: run.engine, until, next: null };
+    const event = this.ports.ledger.event(run, limited);
+    await writePause(entry, null, end, this.ports.ledger, 'await_limit', [event]);
+    this.ports.pump();
+    this.wake(entry);
+    return null;
   }
 
   /**
@@ -164,16 +209,44 @@ export class RunEnds {
     this.wake(entry);
   }
 
-  /** Continues a run that waits for its child runs, if it has a message or one of them has ended. */
+  /**
+   * Continues a run that waits for its child runs, if it has a message or one of them has ended. A run that waits for a
+   * usage limit continues when the limit is reset.
+   */
   wake(entry: LiveRun | undefined): void {
-    if (entry?.run.status !== 'waiting_children') return;
+    const status = entry?.run.status;
+    if (!entry || this.isClosed) return;
+    if (status === 'waiting_children') this.wakeBy(entry, () => this.wakeNow(entry));
+    if (status !== 'waiting_limit') return;
+    const until = entry.run.options.limit?.until ?? 0;
+    entry.atTime(this.ports.clock, until, () => this.wakeBy(entry, () => this.limitIsReset(entry)));
+  }
+
+  private wakeBy(entry: LiveRun, act: () => Promise<void>): void {
     const { id } = entry.run;
-    void this.waking
-      .run(id, () => this.wakeNow(entry))
-      .catch(thrown => {
-        this.ports.warn(`${id} could not be continued; trying again`, thrown);
-        setTimeout(() => !this.isClosed && this.wake(entry), RETRY_MS).unref();
-      });
+    void this.waking.run(id, act).catch(thrown => {
+      this.ports.warn(`${id} could not be continued; trying again`, thrown);
+      setTimeout(() => this.wake(entry), RETRY_MS).unref();
+    });
+  }
+
+  private async limitIsReset(entry: LiveRun): Promise<void> {
+    await entry.changing;
+    const { run } = entry;
+    if (this.isClosed || run.status !== 'waiting_limit' || !entry.isPaused || entry.stop !== null) return;
+    const refusal = await this.ports.budgets.admit().catch(asSquadError);
+    if (refusal && refusal.code !== 'BUDGET_EXCEEDED') throw refusal;
+    const error = isTooLate(run.options, this.ports.clock.now()) ? LATE_ERROR : refusal;
+    if (error) {
+      const { code, message } = error;
+      return this.finish(entry, 'fail', { code, message }, null);
+    }
+    const begin = async () => {
+      const messages = await this.messagesFor(entry);
+      const events = await this.receipts(run.id, messages, 'next_turn');
+      return { text: [CONTINUE_TEXT, ...messages.map(promptOf)].join('\n\n'), change: { events } };
+    };
+    if (await queueNextTurn(entry, begin, this.ports, this.ports.ledger)) this.ports.enqueue(entry);
   }
 
   private async wakeNow(entry: LiveRun): Promise<void> {
@@ -312,6 +385,8 @@ export class RunEnds {
     if (end) run.evidence = await this.evidence(entry, status, error, end);
     run.notes.push(...entry.report.usageNotes(entry.chatTotals));
     run.notes.push(...this.ports.traces.remarks(run));
+    const waits = run.options.limit?.waits ?? 0;
+    if (waits > 0) run.notes.push(waitNote(waits));
     await entry.telling;
     const { twoWay, mayHaveMessages } = entry;
     const missed = mayHaveMessages ? await this.missed(run, id => twoWay?.hasTaken(id) ?? true) : [];
@@ -340,6 +415,8 @@ export class RunEnds {
     });
   }
 }
+
+const LIMITED = 'ENGINE_RATE_LIMITED';
 
 /** Text of a run's next turn, and the changes that are committed with it. */
 interface NextTurn {

@@ -75,7 +75,8 @@ export class RunLedger {
     entry: LiveRun,
     end: TurnEnd,
     chatTotals: ChatTotals | null,
-    step?: 'await_children',
+    step?: 'await_children' | 'await_limit',
+    events: NewEvent[] = [],
   ): Promise<void> {
     const { run, turn } = entry;
     const status = step ? nextStatus(run.status, step) : run.status;
@@ -88,7 +89,7 @@ export class RunLedger {
       runs: [next],
       turns: turn ? [{ ...turn }] : [],
       chats: chatsOf(run, run.id, chatTotals, entry.chats),
-      events: [this.event(run, body)],
+      events: [this.event(run, body), ...events],
     });
     Object.assign(run, next);
   }

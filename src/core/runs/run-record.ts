@@ -35,6 +35,7 @@ export const RECORDED_EVENTS = [
   'run.sent',
   'run.receipt',
   'run.woken',
+  'run.limited',
   'run.turn_ended',
   'run.ended',
   'run.budget',

@@ -105,6 +105,7 @@ export function optionsOf(request: RunRequest, meta: RoleMeta): RunOptions {
     sandbox: NO_SANDBOX,
     ...{ machine: null, placedBy: null, takeover: false, attempt: { number: 1, turn: 1 } },
     promptOnly: false,
+    ...{ parkMs: meta.park ?? null, limit: null },
     ...{
       outputSchema: null,
       servers: request.editor?.config ?? null,

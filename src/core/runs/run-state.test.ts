@@ -4,7 +4,7 @@ import { nextStatus, type RunTransition, squadStatus } from './run-state.ts';
 
 const STEPS: RunTransition[] = [
   ...(['start', 'complete', 'fail', 'time_out', 'cancel', 'lose'] as const),
-  ...(['await_review', 'await_children', 'resume', 'terminate', 'abandon'] as const),
+  ...(['await_review', 'await_children', 'await_limit', 'resume', 'terminate', 'abandon'] as const),
 ];
 
 describe('the state table', () => {
@@ -33,6 +33,7 @@ describe('the state table', () => {
       'running + lose = lost',
       'running + await_review = waiting_review',
       'running + await_children = waiting_children',
+      'running + await_limit = waiting_limit',
       'running + terminate = terminated',
       'running + abandon = abandoned',
       'waiting_review + complete = completed',
@@ -49,6 +50,12 @@ describe('the state table', () => {
       'waiting_children + resume = queued',
       'waiting_children + terminate = terminated',
       'waiting_children + abandon = abandoned',
+      'waiting_limit + fail = error',
+      'waiting_limit + cancel = cancelled',
+      'waiting_limit + lose = lost',
+      'waiting_limit + resume = queued',
+      'waiting_limit + terminate = terminated',
+      'waiting_limit + abandon = abandoned',
       'completed + abandon = abandoned',
     ]);
   });

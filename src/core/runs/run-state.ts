@@ -11,6 +11,7 @@ export type RunTransition =
   | 'lose'
   | 'await_review'
   | 'await_children'
+  | 'await_limit'
   | 'resume'
   | 'start_again'
   | 'continue'
@@ -39,7 +40,9 @@ const TABLE: Partial<Record<RunStatus, Partial<Record<RunTransition, RunStatus>>
     await_review: 'waiting_review',
     // The run's turn has ended, and the end of a child run or a message begins its next turn.
     await_children: 'waiting_children',
-    // The run's agent was lost with its machine, and another attempt follows.
+    // The run's turn has ended at a usage limit of its engine, and the next turn begins when the limit is reset.
+    await_limit: 'waiting_limit',
+    // Another attempt follows, because the agent was lost with its machine or its engine reached a usage limit.
     start_again: 'queued',
     // The run's turn has ended, and its next turn delivers the waiting messages.
     continue: 'queued',
@@ -60,6 +63,14 @@ const TABLE: Partial<Record<RunStatus, Partial<Record<RunTransition, RunStatus>>
   waiting_children: {
     resume: 'queued',
     complete: 'completed',
+    fail: 'error',
+    cancel: 'cancelled',
+    lose: 'lost',
+    terminate: 'terminated',
+    abandon: 'abandoned',
+  },
+  waiting_limit: {
+    resume: 'queued',
     fail: 'error',
     cancel: 'cancelled',
     lose: 'lost',

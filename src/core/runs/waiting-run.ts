@@ -1,4 +1,5 @@
 import { SquadError } from '../../schema/error.ts';
+import type { NewEvent } from '../../schema/event.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { Run, RunError } from '../../schema/run.ts';
 import type { Machines } from '../ports/machines.ts';
@@ -51,13 +52,14 @@ export async function writePause(
   error: RunError | null,
   end: TurnEnd,
   ledger: RunLedger,
-  step?: 'await_children',
+  step?: 'await_children' | 'await_limit',
+  events: NewEvent[] = [],
 ): Promise<void> {
   const { run, turn, report, chatTotals } = entry;
   if (turn) Object.assign(turn, { endedAt: end.endedAt, exitCode: end.exitCode, leftovers: end.leftovers });
   if (error) run.notes.push(`Turn ${run.turn} ended while the run waited for its review: ${error.message}`);
   run.notes.push(...report.usageNotes(chatTotals));
-  await ledger.paused(entry, end, entry.totalsOfChat, step);
+  await ledger.paused(entry, end, entry.totalsOfChat, step, events);
   entry.pause();
 }
 
@@ -86,7 +88,9 @@ export async function queueNextTurn(
     if (text === null) return false;
     const material = await prepareNextTurn(run, text, files);
     if (entry.stop !== null) return false;
-    const next = { ...run, status: nextStatus(run.status, 'resume'), turn: run.turn + 1 };
+    const { limit } = run.options;
+    const options = limit ? { ...run.options, limit: { ...limit, until: null } } : run.options;
+    const next = { ...run, options, status: nextStatus(run.status, 'resume'), turn: run.turn + 1 };
     const { roleId, engine } = run;
     const queued = ledger.event(run, { type: 'run.queued', roleId, engine, turn: next.turn });
     await store.commit({ ...change, runs: [next], events: [...change.events, queued] });

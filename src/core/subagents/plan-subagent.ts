@@ -58,6 +58,8 @@ export async function planSubagent(
     tools: null,
     servers: subagent.servers,
     subagent: subagent.name,
+    // The caller waits, and its time limit does not allow for a reset.
+    parkMs: null,
   };
   const run = newRun(id, request, { role: null, engine, folder, options }, membership, context);
   if (note !== null) run.notes.push(note);

@@ -47,6 +47,7 @@ const LIVE: Partial<Record<Run['status'], string>> = {
   queued: 'waits to start in it',
   waiting_review: 'waits for its review',
   waiting_children: 'waits for its child runs',
+  waiting_limit: 'waits for the usage limit of its engine',
 };
 
 function unnamed({ worktree, state, runs }: Judged): WorktreeVerdict {

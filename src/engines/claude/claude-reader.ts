@@ -4,7 +4,16 @@ import { streamJsonReader } from '../stream-json-reader.ts';
 import { type Counted, type Tokens, total } from '../stream-json-usage.ts';
 
 export const claudeReader = (): EngineReader =>
-  streamJsonReader({ editing: ['Edit', 'Write', 'MultiEdit', 'NotebookEdit'], messageTokens, resultCount });
+  streamJsonReader({
+    editing: ['Edit', 'Write', 'MultiEdit', 'NotebookEdit'],
+    messageTokens,
+    resultCount,
+    isOwnText: text => LIMIT_TEXT.test(text),
+  });
+
+/** Some versions report a used up limit as a successful answer with this text. */
+const LIMIT_TEXT =
+  /^Claude AI usage limit reached\|\d{9,13}$|^You've hit your (?:[\w-]+ )?limit \u00b7 resets [^\n]{1,60}$/;
 
 /** The output count of an unfinished message is only a placeholder, so it is left out. */
 export const messageTokens = (usage: Fields): Tokens => ({ ...apiTokens(usage), output: null });

@@ -1,12 +1,14 @@
 import {
   type EngineEvent,
   type EngineReader,
+  type LimitReset,
   SQUAD_SERVER,
   type UsageFigure,
 } from '../../core/ports/engine.ts';
 import { cutOffNote } from '../cut-off.ts';
 import { failureKind } from '../failure-kind.ts';
 import { amount, type Fields, fields, fieldsOf, list, number, text } from '../json-line.ts';
+import { epochMs, limitReset } from '../limit-reset.ts';
 import { answerTooLong, longLineType } from '../long-line.ts';
 import { stderrEnd } from '../stderr-end.ts';
 import { ToolCalls, toolDetail } from '../tool-calls.ts';
@@ -24,6 +26,8 @@ export function codexReader(): EngineReader {
   let ended = false;
   /** Id of the main chat. `codex app-server` also reports the chats of sub-agents. */
   let thread: string | null = null;
+  /** When the limit is reset that `codex app-server` last reported as used up. */
+  let reset: LimitReset | null = null;
 
   function item(item: Fields, isOver: boolean): EngineEvent[] {
     const content = text(item.text) ?? text(item.message) ?? '';
@@ -51,6 +55,7 @@ export function codexReader(): EngineReader {
     const params = fields(line.params);
     const { method } = line;
     if (line.id !== undefined) return method === undefined ? opened(line) : [];
+    if (method === 'account/rateLimits/updated') reset = usedUp(fields(params.rateLimits)) ?? reset;
     if (params.threadId !== thread) return [];
     if (method === 'turn/started') answer = '';
     if (method === 'item/started') return item(renamed(fields(params.item)), false);
@@ -66,7 +71,7 @@ export function codexReader(): EngineReader {
   /** The id of the opened chat, or the error with which Codex could not open it or begin the turn. */
   function opened({ id, result, error }: Fields): EngineEvent[] {
     if (error !== undefined && [THREAD_REQUEST, PROMPT_REQUEST, 'init'].includes(text(id) ?? ''))
-      return end([failure({ error })]);
+      return end([failure({ error }, reset)]);
     if (id !== THREAD_REQUEST) return [];
     const { thread: chat, model } = fields(result);
     thread = text(fields(chat).id);
@@ -79,7 +84,7 @@ export function codexReader(): EngineReader {
 
   function turnEnd(turn: Fields): EngineEvent {
     if (turn.status === 'completed') return success();
-    if (turn.status === 'failed') return failure(turn);
+    if (turn.status === 'failed') return failure(turn, reset);
     return { type: 'end', ok: false, answer: '', error: 'The turn was interrupted.' };
   }
 
@@ -92,7 +97,7 @@ export function codexReader(): EngineReader {
       if (event?.type === 'item.started') return item(fields(event.item), false);
       if (event?.type === 'item.completed') return item(fields(event.item), true);
       if (event?.type === 'error') return noticed(text(event.message) ?? '');
-      if (event?.type === 'turn.failed') return end([failure(event)]);
+      if (event?.type === 'turn.failed') return end([failure(event, reset)]);
       if (event?.type === 'turn.completed') return end([...usage(fields(event.usage)), success()]);
       return [];
     },
@@ -118,11 +123,22 @@ const noticed = (content: string, isRetried = content.startsWith('Reconnecting')
   ...cutOffNote(content),
 ];
 
-function failure(event: Fields): EngineEvent {
+/** The later reset of the windows that are used up. */
+function usedUp({ primary, secondary }: Fields): LimitReset | null {
+  const resets = [fields(primary), fields(secondary)].flatMap(({ usedPercent, resetsAt }) =>
+    (number(usedPercent) ?? 0) >= 100 ? (number(resetsAt) ?? []) : [],
+  );
+  return resets.length === 0 ? null : { at: epochMs(Math.max(...resets)) };
+}
+
+function failure(event: Fields, known: LimitReset | null): EngineEvent {
   const message = text(fields(event.error).message) ?? 'The turn failed; Codex gave no reason.';
   // Codex passes some API errors on as raw JSON.
   const content = text(fields(fieldsOf(message)?.error).message) ?? message;
-  return { type: 'end', ok: false, answer: '', error: content, code: failureKind(message) };
+  const isLimit = fields(event.error).codexErrorInfo === 'usageLimitExceeded';
+  const code = isLimit ? 'ENGINE_RATE_LIMITED' : failureKind(message);
+  const reset = code === 'ENGINE_RATE_LIMITED' ? (known ?? limitReset(message)) : null;
+  return { type: 'end', ok: false, answer: '', error: content, code, ...(reset && { reset }) };
 }
 
 /**

@@ -14,7 +14,14 @@ const emit = (body: Body) => process.stdout.write(`${JSON.stringify({ at: Date.n
 
 // Modules that need zod are imported where they are used, because zod takes longer to load than most scripts take to
 // run.
-class Failed extends Error {}
+class Failed extends Error {
+  readonly code?: 'ENGINE_RATE_LIMITED';
+
+  constructor(message: string, code?: Failed['code']) {
+    super(message);
+    this.code = code;
+  }
+}
 
 /** Runs the script in the prompt. Always prints an end event, except when it crashes. */
 export async function scriptedAgent(prompt: string, squad: SquadAccess, continues: boolean): Promise<number> {
@@ -34,7 +41,8 @@ export async function scriptedAgent(prompt: string, squad: SquadAccess, continue
     return 0;
   } catch (thrown) {
     const error = thrown instanceof Error ? thrown.message : String(thrown);
-    emit({ type: 'end', ok: false, answer: report || said.join('\n'), error });
+    const code = thrown instanceof Failed && thrown.code ? { code: thrown.code } : {};
+    emit({ type: 'end', ok: false, answer: report || said.join('\n'), error, ...code });
     return 1;
   }
 }
@@ -100,6 +108,8 @@ async function perform(step: Step, said: string[], squad: SquadAccess): Promise<
       return replay(step.rest);
     case 'fail':
       throw new Failed(text(step) || 'the script says so');
+    case 'limit':
+      throw new Failed(`The usage limit is reached. ${text(step)}`.trim(), 'ENGINE_RATE_LIMITED');
   }
 }
 

@@ -32,6 +32,7 @@ export const EventLine = z.discriminatedUnion('type', [
     ok: z.boolean(),
     answer: z.string(),
     error: z.string().nullable(),
+    code: z.literal('ENGINE_RATE_LIMITED').optional(),
   }),
 ]);
 export type EventLine = z.infer<typeof EventLine>;

@@ -23,6 +23,7 @@ const VERBS = {
   leave: 'a shell command running in a session of its own when the agent ends',
   deafen: 'ignore SIGTERM from here on',
   fail: 'end as failed, with this message',
+  limit: 'end at a usage limit, with what is said about its reset: try again in 20s',
   exit: 'end at once with this exit code, saying nothing',
   hang: 'for ever',
   replay: 'a recorded output file, at its own pace',

@@ -59,6 +59,7 @@ function ofRow(run: Run) {
     sandbox: options.sandbox.level,
     machine: options.machine,
     ...{ status, error, turn, createdAt, startedAt, endedAt },
+    limitedUntil: options.limit?.until ?? null,
     lines: evidence?.diff ?? null,
     verdict: evidence?.verdict ?? null,
   };

@@ -52,6 +52,7 @@ const STATUS_TEXT: Record<ShownStatus, string> = {
   running: 'running',
   waiting_review: 'in review',
   waiting_children: 'waiting for its child runs',
+  waiting_limit: 'waiting for the usage limit of its engine',
   completed: 'completed',
   error: 'failed',
   timeout: 'timed out',

@@ -6,6 +6,7 @@ import type { Event } from '../../schema/event.ts';
 import { type InboxId, RunId } from '../../schema/ids.ts';
 import type { InboxItem } from '../../schema/inbox.ts';
 import { isEnd, type Run, type ShownRun, shownRun } from '../../schema/run.ts';
+import { limitTime } from '../../schema/run-text.ts';
 import { type Call, operation, type Services } from '../operation.ts';
 import { findRun } from './find-runs.ts';
 import { lastReview } from './run-work.ts';
@@ -170,8 +171,15 @@ export async function waitingFor(
   runs: readonly Run[],
 ): Promise<string[]> {
   const waiting = runs.filter(({ status }) => status === 'waiting_review').slice(0, MAX_NAMED);
-  return Promise.all(waiting.map(run => describeReview(services, run)));
+  const limited = runs.filter(({ status }) => status === 'waiting_limit').slice(0, MAX_NAMED);
+  return [
+    ...limited.map(describeLimit),
+    ...(await Promise.all(waiting.map(run => describeReview(services, run)))),
+  ];
 }
+
+const describeLimit = ({ id, engine, options }: Run): string =>
+  `${id} waits for the usage limit of ${engine} until ${limitTime(options.limit?.until ?? 0)}.`;
 
 async function describeReview(
   { store, reviews }: Pick<Services, 'store' | 'reviews'>,

@@ -118,6 +118,7 @@ export const ROLE_KEYS: Record<string, string> = {
   wake: 'must be on_child_end',
   timeout: DURATION,
   stall: DURATION,
+  park: DURATION,
   budget: 'must be an amount above 0',
   tools: NAMES,
   env: NAMES,

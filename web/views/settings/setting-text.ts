@@ -4,6 +4,7 @@ const DESCRIPTIONS: Record<HubSettingKey, string> = {
   'limits.concurrency': 'Maximum number of runs at the same time. More are queued.',
   'limits.spawns_per_minute': 'Maximum number of runs started per minute. More are refused.',
   'limits.depth': 'How many levels deep agents may start other agents.',
+  'limits.park': 'How many minutes a run may wait for usage limits of its engine.',
   'limits.wakes': 'How many turns of a run messages of agents and ended child runs may begin.',
   'budget.run_usd': 'Maximum cost of one run in US dollars. Above it, the run is stopped.',
   'budget.squad_usd': 'Maximum total cost of a squad in US dollars.',

@@ -6,7 +6,7 @@ import { card as cardOf } from '../../../state/live.ts';
 import { Button } from '../../../ui/button.tsx';
 import { Status } from '../../../ui/status.tsx';
 import { statusStyle } from '../../../ui/status-style.ts';
-import { Ago, Duration } from '../../../ui/time.tsx';
+import { Ago, Duration, Time } from '../../../ui/time.tsx';
 import { Lines, Money, Tokens } from '../../../ui/usage.tsx';
 import { AskLine } from './ask-line.tsx';
 import { useStableQuestion } from './use-stable-question.ts';
@@ -101,6 +101,12 @@ function Words({ card }: { card: RunCard }) {
   if (card.quiet) return <span class="tone-ask">{visibleText(card.quiet.text)}</span>;
   if (card.endedAt !== null) return <Ended card={card} endedAt={card.endedAt} />;
   if (card.status === 'queued') return <>waiting for a free slot</>;
+  if (card.limitedUntil !== null)
+    return (
+      <span class="tone-ask">
+        waiting for the usage limit of {card.engine} until <Time at={card.limitedUntil} />
+      </span>
+    );
   if (card.activity) {
     const text = visibleText(card.activity.text);
     return <span title={text}>{text}</span>;

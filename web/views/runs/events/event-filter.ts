@@ -12,6 +12,7 @@ const TYPES: Record<EventBody['type'], true> = {
   'run.sent': true,
   'run.receipt': true,
   'run.woken': true,
+  'run.limited': true,
   'run.turn_ended': true,
   'run.ended': true,
   'squad.created': true,

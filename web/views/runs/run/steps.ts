@@ -105,6 +105,7 @@ const NAMES: Partial<Record<Event['body']['type'], string>> = {
   'run.sent': 'Message',
   'run.receipt': 'Receipt',
   'run.woken': 'Woken',
+  'run.limited': 'Limited',
   'run.turn_ended': 'Turn ended',
   'review.limit_changed': 'Rounds',
   'worktree.made': 'Work tree made',
