@@ -24,12 +24,19 @@ const duration = z
   .refine(ms => ms >= 1 && ms <= MAX_MS, 'must be from 1ms to 24 days')
   .transform(Math.round);
 
+/** Engines in the order in which they take over from each other at a usage limit. */
+const engineList = z
+  .array(z.string().min(1))
+  .min(1)
+  .max(5)
+  .refine(engines => new Set(engines).size === engines.length);
+
 /** All keys of a role file. */
 export const RoleMeta = z.object({
   name: z.string().optional(),
   description: z.string().optional(),
   type: AgentType.optional(),
-  engine: z.string().optional(),
+  engine: z.union([z.string(), engineList]).optional(),
   model: z.string().optional(),
   effort: z.string().optional(),
   tools: names.optional(),
@@ -59,6 +66,13 @@ export const RoleMeta = z.object({
   takeover: z.boolean().optional(),
 });
 export type RoleMeta = z.infer<typeof RoleMeta>;
+
+/** The engine that a role's runs start with, and those that take over from it at a usage limit. */
+export function enginesOf({ engine }: RoleMeta): [first: string | undefined, ...others: string[]] {
+  if (typeof engine === 'string' || engine === undefined) return [engine];
+  const [first, ...others] = engine;
+  return [first, ...others];
+}
 
 export interface Role {
   id: string;
@@ -136,7 +150,6 @@ export type PromptMeta = z.infer<typeof PromptMeta>;
 /** Keys of a template file: the keys of a prompt, and the keys of a role that configure how a run is executed. */
 export const AgentTemplateMeta = PromptMeta.extend(
   RoleMeta.pick({
-    engine: true,
     model: true,
     effort: true,
     tools: true,
@@ -149,7 +162,7 @@ export const AgentTemplateMeta = PromptMeta.extend(
     sandbox: true,
     network: true,
   }).shape,
-);
+).extend({ engine: z.string().optional() });
 export type AgentTemplateMeta = z.infer<typeof AgentTemplateMeta>;
 
 export interface TemplateArgument {

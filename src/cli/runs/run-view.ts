@@ -62,7 +62,7 @@ export class RunViews {
       this.#add(runId, runName({ ...body, subagent: body.subagent ?? null }), body.engine);
     const run = this.#runs.get(runId);
     if (!run) return null;
-    if (body.type === 'run.queued') run.status = 'queued';
+    if (body.type === 'run.queued') Object.assign(run, { status: 'queued', engine: body.engine });
     if (body.type === 'run.turn_ended') run.status = body.status ?? 'waiting_review';
     if (body.type === 'run.started') {
       run.status = 'running';

@@ -339,7 +339,7 @@ export class Traces {
 export const messageReader =
   ({ files, engines }: { files: RunFiles; engines: Pick<Engines, 'create'> }): TracesPorts['readMessages'] =>
   async (run, turn, take) => {
-    const plan = await loadPlan(files, run);
+    const plan = await loadPlan(files, run, turn);
     const reader = plan && engines.create(plan.spec).reader?.();
     if (!reader) return;
     let position = 0;

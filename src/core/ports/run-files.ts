@@ -134,7 +134,8 @@ export interface RunFiles {
     onLine: (line: string, bytes: number) => void,
     onLongLine?: (beginning: string, bytes: number) => void,
   ): { stop(): Promise<void> };
-  saveAnswer(runId: RunId, answer: string): Promise<void>;
+  /** Null removes the answer, so that the output of the last turn is the answer. */
+  saveAnswer(runId: RunId, answer: string | null): Promise<void>;
   answer(runId: RunId): Promise<string | null>;
   /** Stores a structured answer that matches its schema. */
   saveStructured(runId: RunId, value: unknown): Promise<void>;

@@ -47,6 +47,12 @@ export function extendPrompt(prompt: string, text: string): string {
   return `${before}${RULE}${text}${FOOTER}`;
 }
 
+/** The text of a later turn's prompt, without what surrounds it. */
+export function continuedText(prompt: string): string {
+  const text = prompt.endsWith(FOOTER) ? prompt.slice(0, -FOOTER.length) : prompt;
+  return text.replace(/^# Task\n/, '');
+}
+
 /** Prompt text for engines that do not enforce a schema. */
 export const answerFormat = (schema: JsonSchema): string => `
 

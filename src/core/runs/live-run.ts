@@ -151,6 +151,14 @@ export class LiveRun {
     this.material = material;
   }
 
+  /** Another engine takes over with the next turn. */
+  replaceEngine(built: RunEngine): void {
+    this.built = built;
+    this.chatTotals = NOTHING_USED;
+    this.chats.clear();
+    if (this.run.chatId !== null) this.chats.add(this.run.chatId);
+  }
+
   get engine(): Engine {
     return this.loaded.engine;
   }

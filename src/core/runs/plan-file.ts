@@ -11,7 +11,12 @@ import { type RunRequest, SavedRequest } from './run-request.ts';
 
 export const PLAN_FILE = 'plan.json';
 
-const SavedPlan = z.object({ engine: EngineSpec, request: SavedRequest });
+const SavedPlan = z.object({
+  engine: EngineSpec,
+  /** Engines that take over at a usage limit, in this order. */
+  others: z.array(EngineSpec).default([]),
+  request: SavedRequest,
+});
 
 /**
  * Saves everything that is needed to build the run's engine again and to repeat the request, even if the
@@ -21,17 +26,22 @@ export async function savePlan(
   files: RunFiles,
   turn: TurnRef,
   engine: EngineSpec,
+  others: EngineSpec[],
   request: RunRequest,
 ): Promise<void> {
-  const plan: z.infer<typeof SavedPlan> = { engine, request: SavedRequest.parse(request) };
+  const plan: z.infer<typeof SavedPlan> = { engine, others, request: SavedRequest.parse(request) };
   await files.write(turn, PLAN_FILE, JSON.stringify(plan));
 }
 
-/** Loads the plan. Null if its file cannot be read any more. */
+/**
+ * Loads the plan. `spec` is the engine of that turn, and `others` are those that can still take over. Null if its file
+ * cannot be read any more.
+ */
 export async function loadPlan(
   files: RunFiles,
   run: Run,
-): Promise<{ spec: EngineSpec; request: RunRequest } | null> {
+  turn = run.turn,
+): Promise<{ spec: EngineSpec; others: EngineSpec[]; request: RunRequest } | null> {
   const text = await files.read({ runId: run.id, number: 1 }, PLAN_FILE);
   const kept = SavedPlan.safeParse(text === null ? null : parseJson(text));
   if (!kept.success) return null;
@@ -44,7 +54,10 @@ export async function loadPlan(
     stateMode: run.stateMode,
     lineageId: run.lineageId,
   };
-  return { spec: kept.data.engine, request };
+  const engines = [kept.data.engine, ...kept.data.others];
+  const takeovers = run.options.limit?.takeovers.filter(number => number <= turn).length ?? 0;
+  const [spec = kept.data.engine, ...others] = engines.slice(takeovers);
+  return { spec, others, request };
 }
 
 const COMMAND_FILE = 'command.json';

@@ -6,7 +6,7 @@ import { asSquadError, SquadError } from '../../schema/error.ts';
 import type { Baseline } from '../../schema/evidence.ts';
 import { newRunId, type RunId } from '../../schema/ids.ts';
 import { LOCAL, type Machine } from '../../schema/machines/machine.ts';
-import type { Role, RoleMeta } from '../../schema/role.ts';
+import { enginesOf, type Role, type RoleMeta } from '../../schema/role.ts';
 import type { Run, RunOptions, Squad } from '../../schema/run.ts';
 import type { NetworkAccess } from '../../schema/sandbox.ts';
 import { shellWord } from '../../schema/shell-word.ts';
@@ -35,6 +35,8 @@ export interface PlannedRun {
   prompt: string;
   engine: Engine;
   spec: EngineSpec;
+  /** Engines that take over at a usage limit, in this order. */
+  others: EngineSpec[];
   role: Role | null;
   env: Record<string, string>;
   /** Values that only the gateway gets, not the agent. */
@@ -104,6 +106,12 @@ export async function planRun(
     : await engineFor(request.engine, role, workspace, whole, on);
   if (machine && spec.kind === 'native') throw nativeElsewhere(machine.name);
   const engine = engines.create(spec);
+  const others = await otherEngines(
+    request,
+    role,
+    { isElsewhere: machine !== null, env: whole, on },
+    context,
+  );
   const id = request.id ?? newRunId();
   const folder = await resolveRunFolder(request, {
     ...{ runId: id, name: role?.id ?? engine.id, role, workspace, worktrees, directory },
@@ -114,7 +122,9 @@ export async function planRun(
   // A new work tree does not exist yet, and nobody else works in it, so it needs no snapshot.
   const baseline = folder.worktree || machine ? null : context.baseline(folder.directory);
   const reserved = [...(await context.gatewayVariables), ...(role?.meta.type ? GITHUB_VARIABLES : [])];
-  const split = await splitEnvironment(whole, { reserved, role, engine }, context);
+  const needsVariable = (name: string) =>
+    [engine, ...others.engines.map(other => other.engine)].some(each => each.needsVariable(name));
+  const split = await splitEnvironment(whole, { reserved, role, engine: { needsVariable } }, context);
   // Another machine has its own PATH, HOME and logins. It gets only variables that the role names.
   const environment = machine ? { ...split, env: pick(split.env, name => named.includes(name)) } : split;
   const { sandbox, note } = await sandboxFor(
@@ -136,14 +146,87 @@ export async function planRun(
     run.notes.push(`Files of \`worktree.copy\` were not copied: they stay on this machine.`);
   if (run.chatIsNew && run.stateMode === 'stateful' && !engine.newChat) throw noChats(engine.id);
   const prompt = await promptFor(request, run, role, engine, workspace);
-  return checkCommand(
-    {
-      ...{ run, request, prompt, engine, spec, role, ...environment, baseline },
-      variables: { ...environment.variables, ...request.editor?.values },
-      notes: [...notes, ...folder.notes],
-    },
-    context,
-  );
+  const planned = {
+    ...{ run, request, prompt, engine, spec, others: [], role, ...environment, baseline },
+    variables: { ...environment.variables, ...request.editor?.values },
+    notes: [...notes, ...folder.notes],
+  };
+  await checkCommand(planned, context);
+  const usable = await usableEngines(others.engines, planned, context);
+  run.notes.push(...others.notes, ...usable.notes);
+  return { ...planned, others: usable.specs };
+}
+
+interface OtherEngine {
+  spec: EngineSpec;
+  engine: Engine;
+}
+
+/** The other engines of the role's list. One that is not installed is left out, with a note. */
+async function otherEngines(
+  request: RunRequest,
+  role: Role | null,
+  { isElsewhere, env, on }: { isElsewhere: boolean; env: Record<string, string>; on?: FoundClis },
+  { workspace, engines }: PlanContext,
+): Promise<{ engines: OtherEngine[]; notes: string[] }> {
+  const found: OtherEngine[] = [];
+  const notes: string[] = [];
+  const [, ...names] = role === null ? [undefined] : enginesOf(role.meta);
+  // Who names an engine wants that one, and a chat belongs to its engine.
+  if (request.engine !== undefined || request.spec || request.chatId !== undefined)
+    return { engines: [], notes };
+  for (const name of names)
+    try {
+      const { spec } = await workspace.engine(name, env, on);
+      if (spec.kind === 'native' && isElsewhere) notes.push(cannotTakeOver(name, 'it runs beside the hub'));
+      else found.push({ spec, engine: engines.create(spec) });
+    } catch (thrown) {
+      const { code, message } = asSquadError(thrown);
+      if (!ABSENT.includes(code)) throw thrown;
+      notes.push(cannotTakeOver(name, message));
+    }
+  return { engines: found, notes };
+}
+
+const ABSENT: readonly string[] = ['ENGINE_NOT_FOUND', 'ENGINE_NOT_EXECUTABLE', 'ENGINE_TOO_OLD'];
+
+const cannotTakeOver = (engine: string, why: string): string =>
+  `${engine} cannot take over at a usage limit: ${why.replace(/\.$/, '')}.`;
+
+/** The engines that can continue this run. The command of each is built once, as that of the first. */
+async function usableEngines(
+  engines: readonly OtherEngine[],
+  planned: PlannedRun,
+  context: PlanContext,
+): Promise<{ specs: EngineSpec[]; notes: string[] }> {
+  const { run } = planned;
+  const specs: EngineSpec[] = [];
+  const notes: string[] = [];
+  for (const { spec, engine } of engines) {
+    const isSandboxed = run.options.sandbox.level !== 'off';
+    const why =
+      isSandboxed && engine.sandboxLimit?.kind === 'never'
+        ? `the run is sandboxed, and ${engine.sandboxLimit.reason}`
+        : run.stateMode === 'stateful' && (engine.newChat === null || engine.newChat.kind === 'command')
+          ? 'it cannot open a chat for a run that has begun'
+          : null;
+    if (why !== null) notes.push(cannotTakeOver(engine.id, why));
+    else {
+      await checkCommand({ ...planned, run: onEngine(run, engine), engine }, context);
+      specs.push(spec);
+    }
+  }
+  return { specs, notes };
+}
+
+/** The run with another engine, in a new chat. The role's model and effort are names of its first engine. */
+export function onEngine(run: Run, engine: Engine): Run {
+  const options = { ...run.options, effort: null, promptOnly: false };
+  return {
+    ...{ ...run, options, engine: engine.id, outputIsEvents: engine.reader !== null, model: null },
+    ...{ chatId: engine.newChat?.kind === 'minted' ? engine.newChat.mint(options) : null, chatIsNew: true },
+    policy: policyFor(engine, options),
+  };
 }
 
 const NOTHING_KEPT =
@@ -173,7 +256,7 @@ export async function engineFor(
   on?: FoundClis,
 ): Promise<EngineChoice> {
   if (asked === undefined && role?.ungranted.includes('engine')) throw engineNotTrusted(role.file);
-  return workspace.engine(asked ?? role?.meta.engine ?? null, env, on);
+  return workspace.engine(asked ?? (role && enginesOf(role.meta)[0]) ?? null, env, on);
 }
 
 export interface RunFolder {
@@ -309,7 +392,11 @@ const GITHUB_VARIABLES = ['GITHUB_TOKEN', 'GH_TOKEN'];
  */
 export async function splitEnvironment(
   whole: Record<string, string>,
-  { reserved, role, engine }: { reserved: readonly string[]; role: Role | null; engine: Engine },
+  {
+    reserved,
+    role,
+    engine,
+  }: { reserved: readonly string[]; role: Role | null; engine: Pick<Engine, 'needsVariable'> },
   { caller, files }: Pick<PlanContext, 'caller' | 'files'>,
 ): Promise<Pick<PlannedRun, 'env' | 'variables'>> {
   const { parent } = caller;

@@ -12,6 +12,7 @@ import type { Change } from '../ports/store.ts';
 import type { TurnEnd } from '../ports/turns.ts';
 import { CONTINUE_TEXT, isTooLate, LATE_ERROR, limitWait, waitNote } from './limit-wait.ts';
 import type { LiveRun } from './live-run.ts';
+import { afterTakeover, type NextEnginePorts, nextEngine, takeoverPrompt } from './next-engine.ts';
 import { type Outcome, outcomeInReview } from './outcome.ts';
 import { RETRY_MS, type RunLedger } from './run-ledger.ts';
 import { nextStatus, type RunTransition, stepOfUnstarted } from './run-state.ts';
@@ -39,9 +40,9 @@ import {
   writePause,
 } from './waiting-run.ts';
 
-export interface RunEndPorts extends TurnEndPorts, EvidencePorts {
+export interface RunEndPorts extends TurnEndPorts, EvidencePorts, Pick<NextEnginePorts, 'engines'> {
   traces: Pick<Traces, 'take' | 'turnOver' | 'remarks'>;
-  machines: Pick<Machines, 'choose'>;
+  machines: Pick<Machines, 'choose' | 'clis'>;
   /**
    * Called when the turn of a run that waits for a review has ended and its end is on disk. The caller does not wait
    * for it.
@@ -116,11 +117,42 @@ export class RunEnds {
     }
     if (inReview.error?.code === LIMITED && inReview.step === 'fail' && this.mayGoOn(entry)) {
       const { parkMs } = entry.run.options;
+      if (await this.handOver(entry, messages, end)) return;
       const why = parkMs === null ? null : await this.park(entry, parkMs, messages, end);
       if (why === null && parkMs !== null) return;
       if (why !== null) inReview.error.message += ` ${why}`;
     }
     await this.finish(entry, inReview.step, inReview.error, end);
+  }
+
+  /** Lets the next engine of the role's list continue the task, with another attempt. False if there is none. */
+  private async handOver(entry: LiveRun, messages: Waiting[], end: TurnEnd): Promise<boolean> {
+    const { run, turn, report } = entry;
+    const { files, ledger, budgets } = this.ports;
+    const found = await nextEngine(entry, this.ports).catch(thrown => {
+      this.ports.warn(`Another engine for ${run.id} could not be found`, thrown);
+      return null;
+    });
+    if (!found) return false;
+    run.usage = budgets.usageOf(entry);
+    run.evidence = await this.evidence(entry, 'error', null, end);
+    run.notes.push(...report.usageNotes(entry.chatTotals));
+    const next = afterTakeover(run, found);
+    const texts = messages.map(promptOf);
+    const prompt = await takeoverPrompt(run, found.engine, { said: report.answer, messages: texts }, files);
+    const { promptFile } = await files.prepare({ runId: run.id, number: next.turn }, prompt);
+    const env = await files.environment(run.id);
+    if (turn) Object.assign(turn, { endedAt: end.endedAt, exitCode: end.exitCode, leftovers: end.leftovers });
+    const limited = { type: 'run.limited' as const, turn: run.turn, engine: run.engine, until: null };
+    await ledger.startedAgain(entry, next, [
+      ledger.event(run, { ...limited, next: next.engine }),
+      ...(await this.receipts(run.id, messages, 'next_turn')),
+    ]);
+    entry.pause();
+    entry.replaceEngine(found);
+    entry.material = { prompt, promptFile, env };
+    this.ports.enqueue(entry);
+    return true;
   }
 
   /** False if a budget ends the run. */

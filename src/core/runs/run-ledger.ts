@@ -94,16 +94,17 @@ export class RunLedger {
     Object.assign(run, next);
   }
 
-  /** Records the end of a failed attempt and queues the run for its next attempt. */
-  async startedAgain(entry: LiveRun, next: Run): Promise<void> {
+  /** Records the end of an attempt, with `events`, and queues the run for its next attempt. */
+  async startedAgain(entry: LiveRun, next: Run, events: NewEvent[] = []): Promise<void> {
     const { run, turn } = entry;
-    const { roleId, engine } = run;
+    const { roleId, engine } = next;
     await this.commit({
       runs: [next],
       turns: turn ? [{ ...turn }] : [],
       chats: [...chatsOf(run, null, null, entry.chats), ...chatsOf(next, next.id)],
       events: [
         this.event(run, { type: 'run.turn_ended', turn: entry.turnNumber, exitCode: turn?.exitCode ?? null }),
+        ...events,
         this.event(run, { type: 'run.queued', roleId, engine, turn: next.turn }),
       ],
     });
@@ -261,7 +262,7 @@ function queued({ roleId, engine, options: { subagent } }: Run): EventBody {
 }
 
 async function writeFiles(
-  { run, request, prompt, engine, spec, env, variables }: PlannedRun,
+  { run, request, prompt, engine, spec, others, env, variables }: PlannedRun,
   files: RunFiles,
 ): Promise<LiveRun> {
   const turn = { runId: run.id, number: 1 };
@@ -269,7 +270,7 @@ async function writeFiles(
   await Promise.all([
     files.saveEnvironment(run.id, env),
     Object.keys(variables).length > 0 && files.saveVariables(run.id, variables),
-    savePlan(files, turn, spec, request),
+    savePlan(files, turn, spec, others, request),
   ]);
   return new LiveRun(run, { engine, spec }, { prompt, promptFile, env });
 }

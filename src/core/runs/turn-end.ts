@@ -133,7 +133,11 @@ export async function closeTurn(
     else run.notes.push(describeOverspend(entry.overBudget, onlyWarns(entry.overBudget, run)));
   }
   if (entry.linesDropped > 0) run.notes.push(unreadLines(entry.linesDropped));
-  if (engine.reader) await ledger.retry('an answer', () => ports.files.saveAnswer(run.id, report.answer));
+  // An earlier engine of the run may have left an answer.
+  if (engine.reader || run.options.limit)
+    await ledger.retry('an answer', () =>
+      ports.files.saveAnswer(run.id, engine.reader ? report.answer : null),
+    );
   // A run that waits for a review has not given its final answer yet.
   const isAnswer = outcome.step === 'complete' && run.status !== 'waiting_review' && isFinal;
   const mismatch = isAnswer ? await checkAnswer(entry, ports, ledger) : null;

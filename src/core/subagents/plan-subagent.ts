@@ -66,7 +66,7 @@ export async function planSubagent(
   // The prompt of the caller is passed on unchanged, because the system prompt is in the file, and a failure becomes
   // a tool error.
   const planned = {
-    ...{ run, request, prompt: request.task, engine, spec, role: null, ...environment, notes },
+    ...{ run, request, prompt: request.task, engine, spec, others: [], role: null, ...environment, notes },
     baseline: run.worktree ? null : context.baseline(run.directory),
   };
   return checkCommand(planned, context);

@@ -134,7 +134,7 @@ async function savedOutput(services: Services, { run, turn, stream, room }: Want
     return { turn, stream, text: '', firstLine: null, leftOut: await files.size(key, stream), words: null };
   const { text, offset } = await files.page(key, stream, -room, room, true);
   const { line } = await files.lineAt(key, stream, offset, COUNT_MS);
-  const reader = stream === 'stdout' ? await readerOf(services, run) : null;
+  const reader = stream === 'stdout' ? await readerOf(services, run, turn) : null;
   return {
     ...{ turn, stream, text },
     firstLine: offset === 0 ? 1 : line,

@@ -22,12 +22,13 @@ const ofOutput = {
   stream: z.enum(['stdout', 'stderr']).default('stdout'),
 };
 
-/** Reader of the engine's events. Null if the engine has none, so that its output is already plain text. */
+/** Reader of the events of the turn's engine. Null if the engine has none, so that its output is already plain text. */
 export async function readerOf(
   { files, engines }: Pick<Services, 'files' | 'engines'>,
   run: Run,
+  turn: number,
 ): Promise<Engine['reader']> {
-  const kept = await loadPlan(files, run);
+  const kept = await loadPlan(files, run, turn);
   return kept && engines.create(kept.spec).reader;
 }
 
@@ -53,7 +54,7 @@ export async function searchTurn(
   { turn, stream, readable }: { turn: number; stream: OutputStream; readable: boolean },
   query: Omit<OutputQuery, 'words'>,
 ): Promise<OutputMatches> {
-  const reader = readable && stream === 'stdout' ? await readerOf(services, run) : null;
+  const reader = readable && stream === 'stdout' ? await readerOf(services, run, turn) : null;
   const textOf = reader && engineText(reader());
   const words = textOf && ((line: string) => textOf(line).join(' ').replaceAll('\n', ' '));
   return services.files.search({ runId: run.id, number: turn }, stream, { ...query, words });
@@ -174,7 +175,7 @@ export const readOutput = operation({
     const turn = asked ?? lastTurn;
     const key = { runId: run.id, number: turn };
     const page = await services.files.page(key, stream, offset, limit, lines);
-    const reader = readable && stream === 'stdout' ? await readerOf(services, run) : null;
+    const reader = readable && stream === 'stdout' ? await readerOf(services, run, turn) : null;
     const place = lines ? await services.files.lineAt(key, stream, page.offset, COUNT_MS) : null;
     return {
       runId: run.id,

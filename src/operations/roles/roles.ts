@@ -4,7 +4,7 @@ import type { Workspace } from '../../core/ports/workspace.ts';
 import { contextFor, engineFor } from '../../core/runs/plan-run.ts';
 import { cliNamed } from '../../schema/engine-spec.ts';
 import { SquadError } from '../../schema/error.ts';
-import type { Role } from '../../schema/role.ts';
+import { enginesOf, type Role } from '../../schema/role.ts';
 import { RoleIsolation } from '../../schema/worktree.ts';
 import { operation, type Services } from '../operation.ts';
 
@@ -94,7 +94,7 @@ async function reader(
     return { engine: engines.create(spec), notes };
   } catch (thrown) {
     if (!(thrown instanceof SquadError)) throw thrown;
-    const cli = cliNamed(asked ?? role?.meta.engine ?? workspace.config.engine.value ?? '');
+    const cli = cliNamed(asked ?? (role && enginesOf(role.meta)[0]) ?? workspace.config.engine.value ?? '');
     if (ABSENT.includes(thrown.code) && cli)
       return {
         engine: engines.create({ kind: 'cli', cli, program: cli, version: null }),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { fillTemplate } from '../../core/roles/prompt.ts';
-import type { AgentTemplate } from '../../schema/role.ts';
+import { type AgentTemplate, enginesOf } from '../../schema/role.ts';
 import { type Operation, operation } from '../operation.ts';
 import { RunResult } from '../runs/run-result.ts';
 import { SPAWN_TOOL, spawnOne } from '../runs/spawn.ts';
@@ -32,7 +32,7 @@ export function templateOperation(template: AgentTemplate): Operation {
           form: 'spawn',
           task: fillTemplate(template, Object.fromEntries(values) as Record<string, string>),
           title: name,
-          engine: meta.engine,
+          engine: enginesOf(meta)[0],
           model: meta.model,
           effort: meta.effort,
           tools: meta.tools,

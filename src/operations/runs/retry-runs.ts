@@ -6,7 +6,7 @@ import { type RunRequest, SavedRequest, type SquadRequest } from '../../core/run
 import { cliNamed, type EngineSpec } from '../../schema/engine-spec.ts';
 import { SquadError } from '../../schema/error.ts';
 import { LOCAL } from '../../schema/machines/machine.ts';
-import type { Role } from '../../schema/role.ts';
+import { enginesOf, type Role } from '../../schema/role.ts';
 import { isEnd, type Run, type Squad } from '../../schema/run.ts';
 import { squadName } from '../../schema/run-text.ts';
 import { shellWord } from '../../schema/shell-word.ts';
@@ -122,7 +122,10 @@ async function requestAgain(
   if (run.chatIsNew && run.options.forksChat === null) {
     if (engine !== undefined) return { ...request, engine };
     const role = run.roleId === null ? null : await workspace.role(run.roleId);
-    return { ...request, ...(await sameEngine(spec, request.engine, role, workspace)) };
+    const same = await sameEngine(spec, request.engine, role, workspace);
+    // Without an engine the request keeps the others of the role's list.
+    const isFirst = role !== null && same.engine !== undefined && same.engine === enginesOf(role.meta)[0];
+    return request.engine === undefined && isFirst ? request : { ...request, ...same };
   }
   if (engine === undefined) {
     if (run.chatId !== null && !run.chatIsNew) refuseBusyChat(services, run.chatId);
@@ -155,7 +158,7 @@ async function sameEngine(
   const { config, ignored } = workspace;
   if (spec.kind === 'cli') {
     // If a path was given, that program is used, not another one of the same name.
-    const names = [asked, role?.meta.engine, config.engine.value];
+    const names = [asked, role && enginesOf(role.meta)[0], config.engine.value];
     return { engine: names.find(name => name && cliNamed(basename(name)) === spec.cli) ?? spec.cli };
   }
   if (spec.kind !== 'template' && spec.kind !== 'acp') return { spec };

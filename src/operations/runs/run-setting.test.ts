@@ -32,9 +32,9 @@ test('says which program its engine is and the version it had then; of others no
   const turn = { runId: run.id, number: 1 };
   await files.prepare(turn, '');
   const spec = { kind: 'cli', cli: 'claude', program: '/opt/claude', version: '2.1.0' } as const;
-  await savePlan(files, turn, spec, { task: 'x' });
+  await savePlan(files, turn, spec, [], { task: 'x' });
   expect(await settingOf(asUser, run)).toMatchObject({ program: '/opt/claude', version: '2.1.0' });
-  await savePlan(files, turn, { kind: 'scripted' }, { task: 'x' });
+  await savePlan(files, turn, { kind: 'scripted' }, [], { task: 'x' });
   expect(await settingOf(asUser, run)).toMatchObject({ program: null, version: null });
 });
 

@@ -298,7 +298,7 @@ export const readSteps = operation({
     const run = await findRun(services, given);
     // The state is read before the page: if the run has ended by now, this page can be the last one.
     const { id, status, turn: lastTurn } = run;
-    const reader = (await readerOf(services, run))?.() ?? null;
+    const reader = (await readerOf(services, run, turn))?.() ?? null;
     const page = await files.page({ runId: id, number: turn }, 'stdout', offset, BYTES, reader !== null);
     const isEnded = turn < lastTurn || isEnd(status);
     const whole = page.text.lastIndexOf('\n') + 1;

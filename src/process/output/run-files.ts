@@ -12,7 +12,7 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
+import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isCutOff, readRefusedHosts } from '../sandbox/network-record.ts';
 import { isOver, isRunName, runFolder, type TurnKey, turnFolder } from '../turns/turn-record.ts';
@@ -132,8 +132,9 @@ export function createRunFiles<RunName extends string>({
     follow: (turn: TurnKey, stream: OutputStream, onLine: OnLine, onLongLine?: OnLongLine) =>
       followLines(outputPath(turn, stream), onLine, onLongLine),
 
-    async saveAnswer(runId: string, answer: string) {
-      await save(runFile(runId, 'answer.txt'), answer);
+    async saveAnswer(runId: string, answer: string | null) {
+      if (answer === null) await rm(runFile(runId, 'answer.txt'), { force: true });
+      else await save(runFile(runId, 'answer.txt'), answer);
     },
     answer: async (runId: string) => readRegular(runFile(runId, 'answer.txt')),
 

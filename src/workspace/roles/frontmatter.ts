@@ -109,6 +109,7 @@ const NAMES = 'must be a list of names';
 const DURATION = 'must be a time: a number of seconds, or 90s, 15m, 2h';
 /** Describes the valid values of keys whose values are not plain text. */
 export const ROLE_KEYS: Record<string, string> = {
+  engine: 'must be the name of an engine, or a list of at most five different names',
   type: 'must be planning, coding or review',
   permission: 'must be read, edit or full',
   isolation: 'must be none or worktree',

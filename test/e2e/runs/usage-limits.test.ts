@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -7,13 +8,39 @@ import { amountOf, figureTimeout } from '../../faults/figures.ts';
 import { isAlive, TestSquad, until } from '../../support/squad.ts';
 
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
-const ROLES = { patient: 'park: 1h', short: 'park: 5s', hasty: '' };
+const ROLES = {
+  patient: 'park: 1h',
+  short: 'park: 5s',
+  hasty: '',
+  // The second engine is limited, too, and the last one waits.
+  chain: 'engine: [scripted, second, third]\nmodel: big\npark: 1h',
+  pair: 'engine: [scripted, plain, gemini]',
+};
 beforeAll(async () => {
   const roles = join(squad.root, 'roles');
   squad.env.SQUAD_AGENTS_DIR = roles;
   mkdirSync(roles);
   for (const [role, keys] of Object.entries(ROLES))
     writeFileSync(join(roles, `${role}.md`), `---\n${keys}\n---\nYou work.`);
+  // `second` and `third` print what Claude Code prints. Each program writes down its argument and its prompt.
+  const program = (name: string, lines: string) =>
+    squad.script(`${name}.sh`, `echo "$1" >> args-${name}\ncat >> prompts-${name}\n${lines}`);
+  const line = (fields: object) => `echo '${JSON.stringify(fields)}'`;
+  const refused = line({ type: 'result', is_error: true, result: 'Too much', api_error_status: 429 });
+  const limit = `echo '{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":'$(($(date +%s) + 4))'}}'`;
+  const third = [
+    line({ type: 'system', subtype: 'init', session_id: 'chat-3' }),
+    `if [ -f was-limited ]; then ${line({ type: 'result', is_error: false, result: 'third is done' })}; exit; fi`,
+    `touch was-limited\n${limit}\n${refused}\nexit 1`,
+  ].join('\n');
+  const engines = {
+    plain: { runTemplate: program('plain', 'echo plain is done') },
+    second: { runTemplate: `${program('second', refused)} "m<%= model %>"`, parser: 'claude' },
+    third: { runTemplate: `${program('third', third)} "c<%= chatId %>"`, parser: 'claude' },
+  };
+  execFileSync('git', ['init', '-q', squad.workspace]);
+  squad.write('.squad/squad.json', JSON.stringify({ engines }));
+  expect((await squad.run(['trust', '-y'])).code).toBe(0);
   await squad.unlimited();
 });
 afterAll(() => squad[Symbol.asyncDispose]());
@@ -83,7 +110,7 @@ describe('a limited run', { tags: ['G5'] }, () => {
     await waits(id!);
     const [other] = await start(['hasty', fenced('report other')]);
     expect((await ended(other!)).run.status).toBe('completed');
-    await squad.unlimited();
+    await squad.set('limits.concurrency', '8');
 
     const until = reset + 1_000;
     const text = `${iso(Math.floor(until / 1_000) * 1_000).slice(0, 19)}Z`;
@@ -147,5 +174,78 @@ describe('a limited run', { tags: ['G5'] }, () => {
     const [id] = await start(['hasty', limited('setting', 'try again in 2s')]);
     expect((await ended(id!)).run).toMatchObject({ status: 'completed', turn: 2 });
     await squad.set('limits.park', '0');
+  });
+});
+
+describe('with a list of engines', { tags: ['G5'] }, () => {
+  const read = (file: string) => readFileSync(join(squad.workspace, file), 'utf8');
+
+  test('the next engine takes over in the same folder with what was done, and the last one waits', async () => {
+    const task = `The task.\n${fenced('say I wrote half of it\nusage 10 5\nwrite half.txt\nlimit')}`;
+    const [id] = await start(['chain', task]);
+    const { run, result } = await ended(id!);
+    expect(run).toMatchObject({ status: 'completed', engine: 'third', turn: 4, chatId: 'chat-3' });
+    expect(run.options).toMatchObject({
+      attempt: { number: 3, turn: 3 },
+      limit: { waits: 1, until: null, takeovers: [2, 3] },
+    });
+    expect(run.usage).toMatchObject({ input: 10, output: 5 });
+    expect(result.result).toBe('third is done');
+    expect(run.notes.join('\n')).toMatch(
+      /scripted\. second took over[\s\S]*second\. third took over[\s\S]*Waited once/,
+    );
+    expect((await events(id!)).flatMap(body => (body.type === 'run.limited' ? [body] : []))).toMatchObject([
+      { turn: 1, engine: 'scripted', next: 'second' },
+      { turn: 2, engine: 'second', next: 'third' },
+      { turn: 3, engine: 'third', next: null, until: expect.any(Number) },
+    ]);
+    // The model is a name of the first engine, and the chat is that of the last.
+    expect(read('args-second')).toBe('m\n');
+    expect(read('args-third')).toBe('c\ncchat-3\n');
+    expect(read('prompts-second')).toMatch(
+      /The task\.[\s\S]*Another agent \(scripted\) began this task[\s\S]*> A half\.txt[\s\S]*> I wrote half of it/,
+    );
+    const [takeover, afterwards] = [1, 2].map(n => read('prompts-third').split('# Task\n')[n]!);
+    expect(takeover).toMatch(/The task\.[\s\S]*> I wrote half of it[\s\S]*Another agent \(second\)/);
+    expect(afterwards).toMatch(/^Your last turn ended at a usage limit/);
+    // Each turn is read with the engine that wrote it.
+    expect((await squad.run(['log', id!])).stdout).toMatch(/I wrote half of it[\s\S]*✗ Too much/);
+  });
+
+  test('an engine without events has its output as result; one that is not installed is named', async () => {
+    const [id] = await start(['pair', fenced('say first half\nlimit')]);
+    const { run, result } = await ended(id!);
+    expect(run).toMatchObject({ status: 'completed', engine: 'plain', outputIsEvents: false });
+    expect(result.result).toBe('plain is done\n');
+    expect(run.notes[0]).toMatch(/^gemini cannot take over at a usage limit: /);
+  });
+
+  test('a call that names an engine has only that one', async () => {
+    const { runIds } = await squad.json<{ runIds: string[] }>([
+      ...['run', '-d', '--engine', 'scripted', 'pair', fenced('limit')],
+    ]);
+    expect((await ended(runIds[0]!)).run).toMatchObject({ status: 'error', engine: 'scripted', turn: 1 });
+  });
+
+  test('a hub that is killed right after the takeover continues with the next engine', async () => {
+    await squad.set('limits.concurrency', '1');
+    const [id] = await start(['pair', fenced('await go\nlimit')]);
+    const [other] = await start(['hasty', fenced('await gone')]);
+    squad.write('go', '');
+    await until('the first engine is limited', async () =>
+      (await events(id!)).some(({ type }) => type === 'run.limited'),
+    );
+    await killHub();
+    squad.write('gone', '');
+    expect((await ended(id!)).run).toMatchObject({ status: 'completed', engine: 'plain', turn: 2 });
+    await ended(other!);
+    await squad.set('limits.concurrency', '8');
+  });
+
+  test.each(['[]', '[scripted, scripted]', '[1]', '[a, b, c, d, e, f]'])('%s is refused', async list => {
+    writeFileSync(join(squad.root, 'roles', 'wrong.md'), `---\nengine: ${list}\n---\nYou work.`);
+    const { code, stderr } = await squad.run(['run', 'wrong', 'x']);
+    expect(code).not.toBe(0);
+    expect(stderr).toContain('must be the name of an engine, or a list of at most five different names');
   });
 });
