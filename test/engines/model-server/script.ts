@@ -42,6 +42,8 @@ const step = z.strictObject({
   /** Beside `status`: the message of the error, and how many seconds the API wants the client to wait. */
   message: z.string().optional(),
   retryAfter: z.int().min(1).optional(),
+  /** Beside `status`: when the account's limit is reset, in seconds since 1970, as Anthropic and OpenAI say it. */
+  limitedUntil: z.int().min(1).optional(),
   /** Never answers: before the headers, or after them. */
   hang: z.enum(['headers', 'stream']).optional(),
   /** Answers 200 with what no parser can read. */

@@ -80,6 +80,21 @@ async function serve(request: IncomingMessage, response: ServerResponse, ledger:
   ledger.changed();
 }
 
+/** The answer to an account whose usage limit is reached: headers of Anthropic, and the error of OpenAI for Codex. */
+function sendLimit(response: ServerResponse, status: number, format: WireFormat, until: number): void {
+  const unified = {
+    status: 'rejected',
+    reset: until,
+    'representative-claim': 'five_hour',
+    '5h-reset': until,
+  };
+  for (const [name, value] of Object.entries(unified))
+    response.setHeader(`anthropic-ratelimit-unified-${name}`, value);
+  const message = 'The usage limit has been reached';
+  const error = { type: 'usage_limit_reached', message, plan_type: 'plus', resets_at: until };
+  send(response, status, format === responses ? { error } : format.error(status, message));
+}
+
 function reply(
   response: ServerResponse,
   format: WireFormat,
@@ -88,12 +103,14 @@ function reply(
   attempt: number,
   call: ModelCall,
 ): void {
-  const { status = 200, times = Number.POSITIVE_INFINITY, hang, garbage, retryAfter } = step;
+  const { status = 200, times = Number.POSITIVE_INFINITY, hang, garbage, retryAfter, limitedUntil } = step;
   if (hang === 'headers') return;
   call.status = attempt < times ? status : 200;
   if (call.status !== 200) {
     if (retryAfter) response.setHeader('retry-after', retryAfter);
-    send(response, status, format.error(status, step.message ?? `scripted ${status}`, retryAfter));
+    if (limitedUntil === undefined)
+      send(response, status, format.error(status, step.message ?? `scripted ${status}`, retryAfter));
+    else sendLimit(response, status, format, limitedUntil);
     return;
   }
   const type = conversation.stream ? 'text/event-stream' : 'application/json';
