@@ -319,7 +319,13 @@ describe('--json of', () => {
 
   test('context', async () => {
     const { context, ...rest } = (await shape(['context'])) as { context: object };
-    expect(rest).toEqual({ roleId: 'null', engine: 'string', notes: [] });
+    expect(rest).toEqual({
+      roleId: 'null',
+      engine: 'string',
+      isolation: 'string',
+      timeoutMs: 'number',
+      notes: [],
+    });
     expect(context).toEqual({
       text: 'string',
       tokens: 'number',
