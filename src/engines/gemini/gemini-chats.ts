@@ -49,7 +49,7 @@ function promptsIn(line: Fields): string[] {
   });
 }
 
-const MAX_COPIED_BYTES = 256 * 1024 * 1024;
+const MAX_COPIED_BYTES = 64 * 1024 * 1024;
 
 /** Each chat has a home folder of its own, so Squad continues a copy, and the user's file stays as it is. */
 export const copyGeminiChat: NonNullable<CliProfile['copyChat']> = async ({ id, file }, folder, files) => {

@@ -57,6 +57,7 @@ const OTHERS: Record<string, string> = {
   '../engines/claude/claude-command': "the user's own file",
   '../engines/codex/user-config': "the user's own file; that of a project by `readProjectText`, one search",
   '../engines/gemini/gemini-settings': "the user's own file",
+  '../engines/gemini/gemini-chats': 'a chat of the user that the user continues, copied',
   '../engines/copilot/copilot-command': "the user's own file",
   '../engines/opencode/user-config': "the user's own file",
   '../engines/program-versions': 'a file in the home',
