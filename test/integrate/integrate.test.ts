@@ -365,7 +365,7 @@ test('a branch whose folder was removed is merged anyway, and a missing branch i
   fixture.repo.git('branch', '-D', y.worktree!.branch);
   const plan = await fixture.plan(integrator, { named: named(x, y) });
   expect(plan.branches).toMatchObject([{ runId: x.id, outcome: 'merges' }]);
-  expect(plan.leftOut).toEqual([{ runId: y.id, why: expect.stringContaining('is gone') }]);
+  expect(plan.leftOut).toEqual([{ runId: y.id, why: expect.stringContaining('is gone'), canBeNamed: false }]);
 });
 
 const STEPS = [

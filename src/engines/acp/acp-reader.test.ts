@@ -105,6 +105,17 @@ test('messages of the program are not part of the answer, and a missing login is
   });
 });
 
+test('messages of a loaded chat that come late are not part of the answer', () => {
+  const reader = acpReader({ repeatsLate: true });
+  const old = [update('user_message_chunk', {}), says('Old.')];
+  const commands = update('available_commands_update', { availableCommands: [] });
+  const over = { id: 'prompt', result: { stopReason: 'end_turn' } };
+  const events = [...old, OPENED, ...old, commands, says('New.'), over].flatMap(line =>
+    reader.line(JSON.stringify(line)),
+  );
+  expect(events.at(-1)).toMatchObject({ type: 'end', answer: 'New.' });
+});
+
 test('each prompt has its own answer', () => {
   const over = (id: string) => ({ id, result: { stopReason: 'end_turn' } });
   const ends = read(OPENED, says('One.'), over('prompt'), says('Two.'), over('m')).filter(

@@ -19,10 +19,15 @@ export interface AcpDialect {
   usage?: 'prompt' | 'process' | 'chat_cost';
   /** Messages of the agent's program, which are not part of the answer. */
   notes?: RegExp;
+  /**
+   * True if the agent repeats the messages of a loaded chat also after it has reported that the chat is loaded. Its list
+   * of commands comes after them.
+   */
+  repeatsLate?: true;
 }
 
 /** Reads the output of an agent of the Agent Client Protocol. Only the reply to a prompt reports success. */
-export function acpReader({ usage: reported = 'prompt', notes }: AcpDialect = {}): EngineReader {
+export function acpReader({ usage: reported = 'prompt', notes, repeatsLate }: AcpDialect = {}): EngineReader {
   const calls = new ToolCalls((_, call) => ({
     detail: text(call.title) || toolDetail(fields(call.rawInput)),
     edits: EDITING.includes(text(call.kind) ?? ''),
@@ -34,8 +39,10 @@ export function acpReader({ usage: reported = 'prompt', notes }: AcpDialect = {}
   let ended = false;
   /** True if the agent did something since the last reply to a prompt. */
   let hasActed = true;
-  /** False while the agent repeats the messages of an earlier turn. */
+  /** False until the chat is loaded. */
   let isOpen = false;
+  /** True while the agent repeats the messages of an earlier turn. Only those have messages of the user. */
+  let isRepeating = false;
 
   function opened({ result, error }: Fields): EngineEvent[] {
     if (error !== undefined) return end(failure(fields(error)));
@@ -62,6 +69,9 @@ export function acpReader({ usage: reported = 'prompt', notes }: AcpDialect = {}
 
   function update(given: Fields): EngineEvent[] {
     const { sessionUpdate: kind, content, cost } = given;
+    if (kind === 'user_message_chunk') isRepeating = repeatsLate === true;
+    if (kind === 'available_commands_update') isRepeating = false;
+    if (!isOpen || isRepeating) return [];
     if (kind === 'usage_update') return costOf(fields(cost));
     if (kind !== 'agent_message_chunk' && kind !== 'tool_call' && kind !== 'tool_call_update') return [];
     if (kind !== 'agent_message_chunk') return tool(given);
@@ -118,7 +128,7 @@ export function acpReader({ usage: reported = 'prompt', notes }: AcpDialect = {}
       const event = fieldsOf(line);
       if (event === null) return [];
       const params = fields(event.params);
-      if (event.method === 'session/update') return isOpen ? update(fields(params.update)) : [];
+      if (event.method === 'session/update') return update(fields(params.update));
       // Some agents report a tool call only in their request for permission.
       if (event.method === 'session/request_permission') return tool(fields(params.toolCall));
       if (event.method !== undefined) return [];

@@ -33,7 +33,7 @@ export const GEMINI: CliProfile = {
   resume: chatId => ['--resume', chatUuid('Gemini CLI', chatId)],
   prepareResume: geminiHome,
   sandbox: geminiSandbox,
-  reader: () => cliReader(geminiReader(), {}),
+  reader: () => cliReader(geminiReader(), { repeatsLate: true }),
   driver: start => cliDriver(start, { refusal: 'interrupts', staysOpen: true }),
   policy: geminiPolicy,
 };

@@ -32,7 +32,7 @@ describe('a file that does not fit its schema', () => {
     ]);
     expect(
       problems(json({ servers: {}, argumentRules: [{ server: 'a', argument: 'b', deny: ['c'], rol: '*' }] })),
-    ).toEqual(['10:7 the key "rol" is not known in "argumentRules.0" (Did you mean role, tool?)']);
+    ).toEqual(['10:7 the key "rol" is not known in "argumentRules.0" (Did you mean role?)']);
   });
 
   it('tells everything that is wrong with one server, and of each', () => {
