@@ -87,6 +87,8 @@ test('a machine is added, checked, drained, used and removed, with keys', { tags
   await pressed(page, 'Escape');
   const { runs } = await askHub<{ runs: { id: string }[] }>(squad, 'list_runs');
   for (const { id } of runs) await squad.run(['cancel', id]);
+  // Its place is free a little before the run has ended, and until then the machine is in use.
+  for (const { id } of runs) await squad.run(['wait', id]);
   await row(page).getByText('0 of 2').waitFor();
   await pressed(page, 'x');
   await dialog.getByText('Squad forgets the machine').waitFor();
