@@ -1,5 +1,5 @@
 import { type ComponentChildren, toChildArray } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useId, useRef, useState } from 'preact/hooks';
 import { visibleText } from '../../src/base/text.ts';
 import { type ApiError, asApiError } from '../state/api.ts';
 import { SubmitKey } from './button.tsx';
@@ -52,7 +52,6 @@ export interface ConfirmProps {
 
 export function Confirm(props: ConfirmProps) {
   const { title, effect, command, yes, tone = 'danger', onYes, onClose, children } = props;
-  const button = useRef<HTMLButtonElement>(null);
   const isUnderWay = useRef(false);
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<ApiError | null>(null);
@@ -73,9 +72,6 @@ export function Confirm(props: ConfirmProps) {
     setBusy(false);
   };
   const hasFields = toChildArray(children).length > 0;
-  useEffect(() => {
-    if (!hasFields) button.current?.focus();
-  }, []);
   return (
     <Dialog title={title} onClose={onClose}>
       <form
@@ -103,8 +99,9 @@ export function Confirm(props: ConfirmProps) {
             Not now
           </button>
           <button
-            ref={button}
             type="submit"
+            // The browser focuses it when it opens the dialog, so that no key comes before that.
+            autofocus={!hasFields}
             class={`button ${tone}`}
             aria-disabled={isBusy || undefined}
             aria-keyshortcuts="Control+Enter"
