@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { runName } from '../../../../src/schema/run-text.ts';
 import { plural, shownCount } from '../../../ui/figures.ts';
@@ -26,7 +26,7 @@ export function AgentTree({ rows, totals, selected, onSelect, onOpen }: AgentTre
   const tree = useRef<HTMLDivElement>(null);
   const entry = rows.some(({ id }) => id === selected) ? selected : (rows[0]?.id ?? null);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (tree.current?.contains(document.activeElement))
       tree.current.querySelector<HTMLElement>('[tabindex="0"]')?.focus();
   }, [entry]);

@@ -1,5 +1,5 @@
 import type { RefObject } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { useKeys } from '../../../keys.ts';
 import { Button } from '../../../ui/button.tsx';
@@ -68,8 +68,8 @@ export function Timeline({ rows, turns, marks, now, selected, onSelect }: Timeli
     event.preventDefault();
   };
   // The focus follows the item that the arrow keys selected, and moves only then, so that it is never taken from
-  // elsewhere.
-  useEffect(() => {
+  // elsewhere. It moves before the next key, which would otherwise be undone by a focus that comes late.
+  useLayoutEffect(() => {
     if (focused !== null && svg.current?.contains(document.activeElement))
       svg.current.querySelector<SVGElement>('[tabindex="0"]')?.focus();
   }, [focused]);
