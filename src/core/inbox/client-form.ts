@@ -43,7 +43,7 @@ export function clientForm(
   };
 }
 
-/** What the person did with the form. Null if there was no reply, so that others can still answer the item. */
+/** The person's reply to the form. Null if there was no reply, so that others can still answer the item. */
 export type FormReply = { answer: string } | 'declined' | null;
 
 /** Closing the form does not decline the item: the person may answer elsewhere. */

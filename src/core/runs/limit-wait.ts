@@ -15,7 +15,7 @@ export const MAX_WAITS = 10;
 const MAX_TIME = 8.64e15;
 
 export interface LimitFacts {
-  /** What the engine reported. Null if it did not say when the limit is reset. */
+  /** Time of the reset as the engine reported it. Null if the engine reported none. */
   reset: LimitReset | null;
   /** End of the limited turn, to which relative times refer. A later hub decides the same. */
   endedAt: number;
@@ -96,7 +96,7 @@ function onClock({ date, hour, minute, zone }: OnClock, endedAt: number): number
 
 type ClockParts = [year: number, month: number, day: number, hour: number, minute: number];
 
-/** What a clock in a time zone shows. Null for an unknown zone. Zone null is the hub's own. */
+/** Date and time of day in a time zone. Null for an unknown zone. Zone null is the hub's own. */
 function partsIn(zone: string | null, at: number): ClockParts | null {
   try {
     const parts = new Intl.DateTimeFormat('en-US', {

@@ -172,7 +172,7 @@ async function otherEngines(
   const found: OtherEngine[] = [];
   const notes: string[] = [];
   const [, ...names] = role === null ? [undefined] : enginesOf(role.meta);
-  // Who names an engine wants that one, and a chat belongs to its engine.
+  // An engine that the call names is not replaced by another, and a chat belongs to its engine.
   if (request.engine !== undefined || request.spec || request.chatId !== undefined)
     return { engines: [], notes };
   for (const name of names)

@@ -12,7 +12,7 @@ import { type Fields, fields, fieldsOf, list, text } from '../json-line.ts';
 export const SESSION_REQUEST = 'session';
 export const PROMPT_REQUEST = 'prompt';
 
-/** What Squad knows about an agent beyond the protocol. */
+/** Behaviour of an agent that the protocol does not define. */
 export interface AcpTraits {
   /** True if a prompt joins the running one. Other agents may end the running one. */
   joins?: true;

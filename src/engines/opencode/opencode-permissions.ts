@@ -26,7 +26,7 @@ const ALL_TOOLS = [...new Set(Object.values(TOOLS).flat()), 'lsp'];
  * in the user's configuration.
  */
 const CHANGING = ['edit', 'bash', 'task'];
-/** What a role with `permission: read` has to ask for. A sub-agent could do things without a question. */
+/** Tools that a role with `permission: read` has to ask for. A sub-agent could do things without a question. */
 const ASKED_FOR = ['edit', 'bash', 'webfetch', 'websearch', 'codesearch'];
 
 type Permission = 'allow' | 'deny' | 'ask';
