@@ -104,7 +104,7 @@ export type JsonSchema = z.infer<typeof JsonSchema>;
 export const TakesUp = z.object({ runId: RunId, by: z.enum(['retry', 'reply']) });
 export type TakesUp = z.infer<typeof TakesUp>;
 
-/** What a usage limit of an engine has done to a run so far. */
+/** Effect of usage limits of engines on a run so far. */
 export const LimitState = z.object({
   /** When the run continues. Null if it does not wait. */
   until: z.number().nullable(),

@@ -26,7 +26,7 @@ export interface ChatPlace {
 }
 
 /**
- * What is known about running processes and the chats of one CLI. `exact`: the CLI holds a file of an open chat open, or
+ * Reads the chats of one CLI and finds processes that have one open. `exact`: the CLI holds a file of an open chat open, or
  * names its process in a file. `folder`: only the working folder of a process shows that it may have a chat open.
  */
 export interface ChatReader {

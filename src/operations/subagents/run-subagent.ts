@@ -16,7 +16,7 @@ import { startRuns } from '../runs/start-runs.ts';
 import { waitForAnswer } from '../runs/wait.ts';
 
 interface Ending {
-  /** Who ended the call: its caller, the stopping hub, or another client. Null if unknown. */
+  /** The caller, the stopping hub or another client, if one of them ended the call. Null if unknown. */
   stoppedBy: 'caller' | 'hub' | { client: string } | null;
   /** True if the run has a stored conversation. */
   hasConversation: boolean;
