@@ -25,7 +25,13 @@ export default defineConfig({
     rolldownOptions: {
       output: {
         // One file with everything that the first view needs: one request, and it compresses better than ten files.
-        codeSplitting: { groups: [{ name: 'first', test: /\/web\/main\.tsx$/ }] },
+        // One file with what several other views need, for the same reasons.
+        codeSplitting: {
+          groups: [
+            { name: 'first', test: /\/web\/main\.tsx$/, priority: 1 },
+            { name: 'shared', test: /\/web\//, minShareCount: 2 },
+          ],
+        },
       },
     },
   },

@@ -23,6 +23,13 @@ export const PAGES = {
   '/settings': view(() => import('./views/settings/settings-page.tsx').then(m => m.SettingsPage)),
 } satisfies Record<`/${(typeof VIEWS)[number]}`, ReturnType<typeof view>>;
 
+/** Loads the view at this path in advance. The list of runs and unknown paths have no code of their own. */
+export function loadView(path: string): void {
+  if (path.startsWith('/r/')) void RunPage.preload();
+  else if (path.startsWith('/s/')) void SquadPage.preload();
+  else void (PAGES as Record<string, typeof RunPage | undefined>)[path]?.preload();
+}
+
 /** Loads every view in advance, so that they can also be opened while the hub is down. */
 export async function loadViews(): Promise<void> {
   for (const page of [RunPage, SquadPage, ...Object.values(PAGES)]) await page.preload();
