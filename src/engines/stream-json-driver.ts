@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Driver, DriverEvent, DriverStart, EngineAsk } from '../core/ports/engine.ts';
 import { type Fields, fields, fieldsOf, list, text } from './json-line.ts';
 import { longLineType } from './long-line.ts';
+import { answersAt, questionForm } from './question-form.ts';
 
 /** How a CLI differs from Claude Code. */
 interface Dialect {
@@ -46,7 +47,7 @@ export function streamJsonDriver(
     if (before !== undefined) return [];
     asked.set(id, content);
     const input = fields(use.input);
-    const form = tool === DIALOG ? { form: formIn(input) } : {};
+    const form = tool === DIALOG ? { form: questionForm(list(input.questions)) } : {};
     return [{ type: 'asked', ask: { id, tool, input, ...form } }];
   }
 
@@ -125,33 +126,9 @@ export function streamJsonDriver(
 /** Claude Code's tool with which its model asks the user. */
 export const DIALOG = 'AskUserQuestion';
 
-/** The questions as a form. Its fields are named by their numbers, because the questions may be long. */
-function formIn(input: Fields): Fields {
-  const questions = list(input.questions);
-  const properties = questions.map(({ question, header, options, multiSelect }, i) => {
-    const choices = { enum: list(options).map(({ label }) => label) };
-    const explained = list(options).map(({ label, description }) => `${label}: ${description}`);
-    const shown = { title: text(header) ?? '', description: [question, ...explained].join('\n') };
-    return [
-      `${i + 1}`,
-      multiSelect === true
-        ? { ...shown, type: 'array', items: { type: 'string', ...choices } }
-        : { ...shown, type: 'string', ...choices },
-    ];
-  });
-  const required = properties.map(([name]) => name);
-  return {
-    message: questions.map(({ question }) => question).join('\n'),
-    requestedSchema: { type: 'object', properties: Object.fromEntries(properties), required },
-  };
-}
-
 function answersTo(input: Fields, values: Fields | undefined): Fields {
   if (values === undefined) return {};
-  const answers = list(input.questions).map(({ question }, i) => {
-    const value = values[`${i + 1}`];
-    return [question, Array.isArray(value) ? value.join(', ') : String(value)];
-  });
+  const answers = list(input.questions).map(({ question }, i) => [question, answersAt(values, i).join(', ')]);
   return { answers: Object.fromEntries(answers) };
 }
 

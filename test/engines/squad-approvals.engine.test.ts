@@ -142,6 +142,40 @@ describe.each(asking)('%s', name => {
   });
 });
 
+/** Tools with which models ask the user, in their CLIs. */
+const DIALOGS: Partial<Record<CliName, string>> = { claude: 'AskUserQuestion', codex: 'request_user_input' };
+
+describe.each(asking.filter(name => DIALOGS[name]))('%s', name => {
+  const here = inSquad(name);
+  const dialog = DIALOGS[name]!;
+  const options = ['Red', 'Blue'].map(label => ({ label, description: `A ${label} one` }));
+  const more = name === 'claude' ? { multiSelect: false } : { id: 'colour' };
+  const question = { question: 'Which colour?', header: 'Colour', options, ...more };
+  const step = { call: dialog, arguments: { questions: [question] } };
+
+  test('asks the user what its model wants to know, also across the death of a hub', {
+    tags: ['G3'],
+  }, async () => {
+    const { spawn_id } = await here.begin('dialog', 'careful', step);
+    const item = await here.open(spawn_id);
+    expect(item).toMatchObject({ kind: 'question', source: dialog, question: 'Which colour?' });
+    process.kill(await here.it.squad.hubPid(), 'SIGKILL');
+    expect(await here.open(spawn_id)).toMatchObject({ id: item.id, state: 'open' });
+    await here.answer(item, 'Blue');
+    const { status, result, note } = await here.it.end(spawn_id);
+    expect({ status, result }).toEqual({ status: 'completed', result: 'Done.' });
+    expect(note ?? '').not.toMatch(/unstable|under.development/i);
+    expect(here.told('dialog')).toContain('Blue');
+  });
+
+  test('goes on without an answer, and its model reads why', async () => {
+    const { spawn_id } = await here.begin('no-dialog', 'careful', step);
+    await here.answer(await here.open(spawn_id), 'decline');
+    expect(await here.it.end(spawn_id)).toMatchObject({ status: 'completed', result: 'Done.' });
+    expect(here.heard('no-dialog')).toContain('declined to answer. Decide yourself');
+  });
+});
+
 describe.each(asking.filter(name => name === 'claude'))('%s', name => {
   const here = inSquad(name);
 
@@ -166,22 +200,6 @@ describe.each(asking.filter(name => name === 'claude'))('%s', name => {
     expect(existsSync(path)).toBe(true);
   });
 
-  test('asks the user what its model wants to know, also across the death of a hub', {
-    tags: ['G3'],
-  }, async () => {
-    const options = ['Red', 'Blue'].map(label => ({ label, description: `A ${label} one` }));
-    const question = { question: 'Which colour?', header: 'Colour', options, multiSelect: false };
-    const step = { call: 'AskUserQuestion', arguments: { questions: [question] } };
-    const { spawn_id } = await here.begin('dialog', 'careful', step);
-    const item = await here.open(spawn_id);
-    expect(item).toMatchObject({ kind: 'question', source: 'AskUserQuestion', question: 'Which colour?' });
-    process.kill(await here.it.squad.hubPid(), 'SIGKILL');
-    expect(await here.open(spawn_id)).toMatchObject({ id: item.id, state: 'open' });
-    await here.answer(item, 'Blue');
-    expect(await here.it.end(spawn_id)).toMatchObject({ status: 'completed', result: 'Done.' });
-    expect(here.told('dialog')).toContain('Blue');
-  });
-
   test('shows its model no tool for it, and its questions only if the user can be asked', async () => {
     for (const roleId of ['careful', 'silent']) {
       const { spawn_id } = await here.begin(`tools-${roleId}`, roleId, {
@@ -192,7 +210,7 @@ describe.each(asking.filter(name => name === 'claude'))('%s', name => {
       const { tools } = here.asked(`tools-${roleId}`, 0);
       expect(tools.join()).toContain('ask_user');
       expect(tools.join()).not.toMatch(/ask_permission|PlanMode/);
-      expect(tools.join().includes('AskUserQuestion')).toBe(roleId === 'careful');
+      expect(tools.includes('AskUserQuestion')).toBe(roleId === 'careful');
       expect(here.told(`tools-${roleId}`)).toMatch(/no such tool/i);
     }
   });

@@ -178,6 +178,8 @@ test('a turn that can ask is one of app-server, which gets neither prompt nor ch
     ...['--disable', 'plugins', '--disable', 'apps'],
     ...['-c', 'sandbox_workspace_write.writable_roots=[]'],
     ...['-c', 'sandbox_workspace_write.network_access=false'],
+    ...['-c', 'features.default_mode_request_user_input=true'],
+    ...['-c', 'suppress_unstable_features_warning=true'],
     ...['-c', 'model_reasoning_effort="high"'],
     '-c',
     `mcp_servers.squad_run={url="${ENDPOINT.url}",bearer_token_env_var="SQUAD_TOKEN",required=true,default_tools_approval_mode="approve"}`,

@@ -18,7 +18,7 @@ export async function codexCommand(input: TurnInput, { program }: { program: str
   refuseProjectCommands(input.cwd, codexProjectSettings(config), input.worktree);
   const isFed = asksUser(options);
   const argv: Command['argv'] = isFed
-    ? [program, 'app-server', ...QUIET, ...codexServerPermissions(options)]
+    ? [program, 'app-server', ...QUIET, ...codexServerPermissions(options), ...questions(options)]
     : [program, 'exec', '--json', '--skip-git-repo-check', ...QUIET, ...execFlags(input)];
   if (options.effort !== null) argv.push(...setting('model_reasoning_effort', tomlString(options.effort)));
   if (options.outputSchema && !isFed)
@@ -51,6 +51,18 @@ const QUIET = [
   ...setting('check_for_update_on_startup', 'false'),
   ...['--disable', 'plugins', '--disable', 'apps'],
 ];
+
+/**
+ * Offers the model the tool with which it asks the user. By default it has that tool only in plan mode, and Codex warns
+ * about every setting that it does not call stable.
+ */
+const questions = ({ approvals }: TurnInput['options']): string[] =>
+  approvals === 'ask'
+    ? [
+        ...setting('features.default_mode_request_user_input', 'true'),
+        ...setting('suppress_unstable_features_warning', 'true'),
+      ]
+    : [];
 
 /** Without an approval mode for the server, Codex refuses every call to it, because it cannot ask anybody. */
 const server = ({ url }: RunEndpoint): string =>

@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { formOf } from '../../core/inbox/elicitation.ts';
 import type { Driver } from '../../core/ports/engine.ts';
 import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
 import { codexDriver } from './codex-driver.ts';
@@ -221,6 +222,48 @@ test('a server asks for a yes or for values; requests that Squad does not know a
   });
   const refusal = other.answer(wanted, { isGiven: false, why: 'No.' }).at(-1)!;
   expect(JSON.parse(refusal).result.action).toBe('decline');
+});
+
+describe('a question of the model', () => {
+  const options = ['Red', 'Blue'].map(label => ({ label, description: `A ${label} one` }));
+  const questions = [
+    { id: 'colour', header: 'Colour', question: 'Which colour?', isOther: true, isSecret: false, options },
+    { id: 'name', header: 'Name', question: 'Which name?', isOther: false, isSecret: false, options: null },
+  ];
+  const wants = (id: number, asked: unknown = questions) =>
+    json({ method: 'item/tool/requestUserInput', id, params: { threadId: 't', questions: asked } });
+
+  test('is a form, and its values are the answers', () => {
+    const { driver } = working();
+    const asked = ask(driver, wants(3));
+    expect(asked).toMatchObject({ id: '3', tool: 'request_user_input', input: { questions } });
+    expect(formOf({ ...asked.form })).toMatchObject({
+      question: 'Which colour?\nWhich name?',
+      fields: [
+        { name: '1', title: 'Colour', type: 'choice', choices: ['Red', 'Blue', 'None of the above'] },
+        { name: '2', title: 'Name', type: 'text' },
+      ],
+    });
+    expect(driver.answer(asked, { isGiven: true, values: { 1: 'Blue', 2: 'Ada' } })).toEqual([
+      json({ id: 3, result: { answers: { colour: { answers: ['Blue'] }, name: { answers: ['Ada'] } } } }),
+    ]);
+  });
+
+  test('that nobody answers has no answers, and the model reads why', () => {
+    const { driver } = working();
+    const lines = driver.answer(ask(driver, wants(3)), { isGiven: false, why: 'Nobody was there.' });
+    expect(lines).toEqual([
+      expect.stringContaining('Nobody was there.'),
+      json({ id: 3, result: { answers: {} } }),
+    ]);
+    expect(driver.tooLong(wants(4).slice(0, 60))).toEqual([
+      { type: 'send', lines: [json({ id: 4, result: { answers: {} } })] },
+    ]);
+  });
+
+  test.each([[[{ ...questions[1], isSecret: true }]], [[]], [7]])('%j is no form for a person', asked => {
+    expect(formOf({ ...ask(working().driver, wants(3, asked)).form })).toBeNull();
+  });
 });
 
 test('lines that are too long to read neither block Codex nor the end', () => {

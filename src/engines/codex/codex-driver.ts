@@ -1,5 +1,6 @@
 import type { Driver, DriverEvent, DriverStart, EngineAnswer, EngineAsk } from '../../core/ports/engine.ts';
 import { type Fields, fields, fieldsOf, list, text } from '../json-line.ts';
+import { answersAt, questionForm } from '../question-form.ts';
 import { RUN_SERVER } from './codex-command.ts';
 import { codexSandboxMode } from './codex-permissions.ts';
 
@@ -189,6 +190,9 @@ const COMMAND = 'item/commandExecution/requestApproval';
 const FILES = 'item/fileChange/requestApproval';
 const PERMISSIONS = 'item/permissions/requestApproval';
 const ELICITATION = 'mcpServer/elicitation/request';
+const QUESTIONS = 'item/tool/requestUserInput';
+/** Codex's tool with which its model asks the user. */
+const DIALOG = 'request_user_input';
 
 /** Converts a request of Codex to a question. Null for requests that no person has to answer. */
 function askOf(
@@ -197,7 +201,7 @@ function askOf(
   params: Fields,
   changes: ReadonlyMap<string, unknown>,
 ): EngineAsk | null {
-  const { command, cwd, reason, grantRoot: root, networkApprovalContext: network } = params;
+  const { command, cwd, reason, grantRoot: root, networkApprovalContext: network, questions } = params;
   if (method === COMMAND)
     return { id, tool: command ? 'shell' : 'network', input: known({ command, reason, network, cwd }) };
   if (method === FILES) {
@@ -207,6 +211,8 @@ function askOf(
   }
   if (method === PERMISSIONS)
     return { id, tool: 'more permissions', input: known({ permissions: params.permissions, reason, cwd }) };
+  if (method === QUESTIONS)
+    return { id, tool: DIALOG, input: known({ questions }), form: formOf(list(questions)) };
   if (method !== ELICITATION) return null;
   const { serverName, message, url, _meta: meta, requestedSchema } = params;
   const server = serverName === RUN_SERVER ? 'squad' : (text(serverName) ?? '');
@@ -216,16 +222,27 @@ function askOf(
   return needsValues ? { ...ask, form: { message, requestedSchema } } : ask;
 }
 
+/** A form with a secret answer is refused, because answers are stored and shown. */
+const formOf = (questions: Fields[]): Fields => ({
+  ...questionForm(questions),
+  ...(questions.some(({ isSecret }) => isSecret === true) && { mode: 'secret' }),
+});
+
 const known = (values: Fields): Fields =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value !== undefined));
 
-/** Result of a request for permission. Null for other requests. */
+/** Result of a request for permission or for values. Null for other requests. */
 function result(method: string, params: Fields, isGiven: boolean, values: Fields = {}): Fields | null {
   if (method === COMMAND || method === FILES) return { decision: isGiven ? 'accept' : 'decline' };
   if (method === PERMISSIONS)
     return { permissions: isGiven ? known(fields(params.permissions)) : {}, scope: 'turn' };
   if (method === ELICITATION)
     return { action: isGiven ? 'accept' : 'decline', content: isGiven ? values : null, _meta: null };
+  if (method === QUESTIONS) {
+    const asked = isGiven ? list(params.questions) : [];
+    const answers = asked.map(({ id }, i) => [id, { answers: answersAt(values, i) }]);
+    return { answers: Object.fromEntries(answers) };
+  }
   return null;
 }
 
