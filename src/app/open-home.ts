@@ -19,6 +19,7 @@ import { CommitMark } from '../store/commit-mark.ts';
 import { openCheckedStore } from '../store/open.ts';
 import { nameOfDatabase } from '../store/postgres/url.ts';
 import { takeLock } from '../store/sqlite/lock.ts';
+import { HubLease } from './hub-lease.ts';
 
 export interface HubOptions {
   home: string;
@@ -82,6 +83,8 @@ export async function openHome(options: HubOptions) {
   const settings = new SettingsInForce(store);
   await settings.load();
   const restored = opened.restored && describeRestored(opened.restored);
+  const lease = store.hubLeases && new HubLease({ leases: store.hubLeases, runsDir, warn });
+  await lease?.start();
   return {
     ...{
       home,
@@ -98,6 +101,8 @@ export async function openHome(options: HubOptions) {
       startedAt,
     },
     ...{ database, files, store, settings, restored },
+    /** Null if no other hub can use the database. */
+    lease,
     /** Resolved when a query finds that the database is damaged. */
     damaged: damaged.promise,
     warnings: [...(options.warnings ?? []), ...(restored === null ? [] : [restored])],
@@ -111,6 +116,7 @@ export async function openHome(options: HubOptions) {
     record: (body: EventBody) =>
       store.commit({ events: [{ at: clock.now(), runId: null, squadId: null, body }] }),
     async close(): Promise<void> {
+      lease?.close();
       await store.close();
       forgetHub(home);
       lock.release();

@@ -4,6 +4,7 @@ import type { UserServices } from '../operations/operation.ts';
 import { stopAsAsked } from '../operations/runs/cancel-run.ts';
 import type { HubHome } from './open-home.ts';
 import type { Recovered } from './recover-runs.ts';
+import { canReadHome, takeOver } from './take-over.ts';
 import type { RunParts } from './wire-runs.ts';
 import type { ViewParts } from './wire-views.ts';
 
@@ -86,12 +87,13 @@ export function createStop(parts: HubHome, runs: RunParts, views: ViewParts): Hu
  */
 export async function serveHub(
   parts: HubHome,
-  { runner, servers, traces, sessions, rooms }: RunParts,
+  runs: RunParts,
   { services, server, http, lostCallsGone, stopped }: ViewParts,
   { stop, onStop }: HubStop,
   recovered: Promise<Recovered>,
 ): Promise<void> {
   const { home, version, log, warn } = parts;
+  const { runner, servers, traces, sessions, rooms } = runs;
   await server.listen();
   const guard = new HomeGuard({
     home,
@@ -124,6 +126,11 @@ export async function serveHub(
     );
   });
   onStop(stopListening);
+  parts.lease?.serve({
+    onLost: () => void stop('another hub has taken over its runs, or a later hub of its home has started'),
+    canRead: canReadHome,
+    takeOver: (hub, of) => takeOver(hub, of, parts, runs),
+  });
   const later = (ms: number, act: () => void) => {
     const timer = setTimeout(act, ms);
     stopped.signal.addEventListener('abort', () => clearTimeout(timer));

@@ -45,6 +45,7 @@ import { createCodeTravel } from '../workspace/worktrees/travel.ts';
 import { createWorktrees } from '../workspace/worktrees/worktrees.ts';
 import { Clients } from './clients.ts';
 import { openGateway } from './gateway-parts.ts';
+import { leasedExecutor } from './hub-lease.ts';
 import type { HubHome } from './open-home.ts';
 import { createPrepareFolder, endpointOf } from './prepare-run.ts';
 import { TeamKeeper } from './team-keeper.ts';
@@ -90,8 +91,10 @@ export function wireRuns(parts: HubHome, later: LaterParts) {
   const supervisor = createSupervisor({
     runsDir: parts.runsDir,
     sandboxes: createSandboxes({ path, rooms }),
+    isLeased: parts.lease !== null,
     onError: message => warn(message),
   });
+  const local = parts.lease ? leasedExecutor(supervisor, parts.lease, parts.runsDir) : supervisor;
   const engines = createEngines({ node: process.execPath, programs, home });
   const machines = new BoxMachines({
     ...{ clock, store, warn },
@@ -119,7 +122,7 @@ export function wireRuns(parts: HubHome, later: LaterParts) {
     maxOutput: () => settings.all()['output.max_bytes'],
     warn,
   });
-  const executor = telemetry.traced(placedExecutor(supervisor, remoteTurns));
+  const executor = telemetry.traced(placedExecutor(local, remoteTurns));
   keepPrivateGitIn(join(home, 'git'));
   const workTree = createWorkTree();
   const worktrees = createWorktrees({ folder: join(home, 'worktrees') });

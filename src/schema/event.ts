@@ -14,6 +14,8 @@ export const EventBody = z.discriminatedUnion('type', [
     ended: z.number(),
     requeued: z.number(),
     lost: z.number(),
+    /** The home whose hub was lost, if this hub took over the runs of another one. */
+    from: z.string().optional(),
   }),
   /** The database had lost commits or was damaged, and runs were restored from their folders. */
   z.object({

@@ -34,7 +34,7 @@ export function describeEvent(body: EventBody, { duration, money }: FigureFormat
     case 'hub.stopped':
       return body.reason;
     case 'hub.recovered':
-      return `${body.watched} running, ${body.ended} ended, ${body.requeued} queued again, ${body.lost} lost`;
+      return `${body.from === undefined ? '' : `taken over from ${visibleLine(body.from)}: `}${body.watched} running, ${body.ended} ended, ${body.requeued} queued again, ${body.lost} lost`;
     case 'database.restored':
       return describeRestored(body);
     case 'squad.created':

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Kysely, Transaction } from 'kysely';
-import type { OtherHub } from '../core/ports/store.ts';
+import type { HubLeases, OtherHub } from '../core/ports/store.ts';
 import type { SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { NewEventRow, Tables } from './tables.ts';
@@ -26,7 +26,9 @@ export interface Backend {
   /** Id of this hub, if several hubs can use the database. Null for SQLite. */
   hub: string | null;
   /** Records that this hub uses the database, if several hubs can. Call this after the migrations. */
-  register?(): Promise<void>;
+  register?(version: string): Promise<void>;
+  /** Null if only one hub can use the database. */
+  leases?: HubLeases;
   /** Calls the listener after changes of other hubs that this one must read. Returns a function that unsubscribes. */
   onNotice?(listener: () => void): () => void;
   /** The hub that owns the run. Null if it is this hub. */

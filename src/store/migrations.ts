@@ -5,6 +5,7 @@ import {
   COUNT_RUN,
   EVENT_FIELDS,
   forPostgres,
+  HUB_LEASES,
   LOCK_MIGRATIONS,
   NOTICES,
   OWNED_BY_HUBS,
@@ -295,6 +296,10 @@ export const MIGRATIONS: { name: string; statements: Statement[] }[] = [
   {
     name: '012-requests-to-hubs',
     statements: NOTICES.map(postgres => ({ sqlite: null, postgres })),
+  },
+  {
+    name: '013-hub-leases',
+    statements: HUB_LEASES.map(postgres => ({ sqlite: null, postgres })),
   },
 ];
 

@@ -7,7 +7,8 @@ import { type Backend, withRetry } from './backend.ts';
 import type { CommitMark, Mark } from './commit-mark.ts';
 import { migrate } from './migrations.ts';
 import { postgresFailure } from './postgres/failure.ts';
-import { type HomeIdentity, openPostgres } from './postgres/open-postgres.ts';
+import type { HomeIdentity } from './postgres/hub-lock.ts';
+import { openPostgres } from './postgres/open-postgres.ts';
 import { isPostgresUrl, nameOfDatabase } from './postgres/url.ts';
 import { finishSwap, type Restored, rebuild, restoreRuns } from './rebuild.ts';
 import { sqliteFailure } from './sqlite/failure.ts';
@@ -49,7 +50,7 @@ export async function openBackend(options: StoreOptions, windowMs: number): Prom
     const backend = isPostgres ? await openPostgres(database, home) : openSqlite(name);
     try {
       await migrate(backend, name, version);
-      await backend.register?.();
+      await backend.register?.(version);
       return backend;
     } catch (thrown) {
       await backend.close();

@@ -320,6 +320,7 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
   }
 
   return {
+    hubLeases: backend.leases ?? null,
     commit,
     setSetting: (key, value) => write(trx => putSetting(trx, storedKey(key, backend.hub), value)),
     savePins,

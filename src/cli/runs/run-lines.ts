@@ -137,8 +137,15 @@ function ending(run: RunView, room: number, style: Style): string {
   return [...took, ...formatUsage(tokens, cost)].join(' · ');
 }
 
-function recovery({ watched, ended, requeued, lost }: Extract<EventBody, { type: 'hub.recovered' }>): string {
+function recovery({
+  watched,
+  ended,
+  requeued,
+  lost,
+  from,
+}: Extract<EventBody, { type: 'hub.recovered' }>): string {
   const counts = { 'still running': watched, 'ended meanwhile': ended, 'queued again': requeued, lost };
   const parts = Object.entries(counts).filter(([, count]) => count > 0);
-  return parts.map(([what, count]) => `${count} ${what}`).join(' · ') || 'nothing was running';
+  const text = parts.map(([what, count]) => `${count} ${what}`).join(' · ') || 'nothing was running';
+  return from === undefined ? text : `from ${visibleLine(from)}: ${text}`;
 }

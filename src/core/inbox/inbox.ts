@@ -216,9 +216,13 @@ export class Inbox {
     return this.ports.store.inboxItems(filter);
   }
 
-  /** Closes items that an earlier hub left open: withdrawn if the run is gone, expired if their deadline has passed. */
-  async recover(): Promise<void> {
-    const items = await this.ports.store.inboxItems({ state: 'open', limit: ALL_ITEMS });
+  /**
+   * Closes items that an earlier hub left open: withdrawn if the run is gone, expired if their deadline has passed. With
+   * `of` only items of these runs.
+   */
+  async recover(of: ReadonlySet<RunId> | null = null): Promise<void> {
+    const open = await this.ports.store.inboxItems({ state: 'open', limit: ALL_ITEMS });
+    const items = open.filter(({ runId }) => of?.has(runId) ?? true);
     for (const item of items.toReversed()) this.add(item);
     for (const item of items) {
       // The server's call ended with the earlier hub, so nobody waits for the answer.

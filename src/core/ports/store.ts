@@ -100,7 +100,46 @@ export interface OtherHub {
   host: string;
 }
 
+/** A hub of the database, as it reported itself last. Times are compared with the clock of the database. */
+export interface HubState extends OtherHub {
+  id: string;
+  isOwn: boolean;
+  /** Number of the process that used the database last for this home. A takeover counts as one. */
+  attempt: number;
+  /** Null for a hub that is older than heartbeats. */
+  version: string | null;
+  /** Milliseconds since its last heartbeat. Null if it has stopped and left no runs. */
+  silentMs: number | null;
+  /** How long after a heartbeat its agents may run. Null while they do not depend on heartbeats. */
+  leaseMs: number | null;
+  /** Milliseconds that the clock of its machine is ahead of the clock of the database. */
+  clockAheadMs: number | null;
+}
+
+/** Leases of the hubs that share a database. */
+export interface HubLeases {
+  hubs(): Promise<HubState[]>;
+  /** Records a heartbeat. False if another hub has taken over from this one, or a later hub of the home has started. */
+  beat(leaseMs: number | null): Promise<boolean>;
+  /**
+   * Makes this hub the owner of runs of a hub that had no heartbeat for `silentMs`: with `all` every run that has not
+   * ended, otherwise those whose agent was running. Runs on other machines stay. Null if the
+   * other hub is not silent, another hub takes over, or its session has not ended yet. If there were runs, the other hub
+   * cannot write any more.
+   */
+  takeOver(hub: string, of: { silentMs: number; all: boolean }): Promise<TakenOver | null>;
+  /** Makes another hub the owner of ended runs of this hub. */
+  giveBack(ids: readonly RunId[], hub: string): Promise<void>;
+}
+
+export interface TakenOver {
+  runs: RunId[];
+  intents: string[];
+}
+
 export interface Store extends BoardStore {
+  /** Null for SQLite, which has one hub. */
+  hubLeases: HubLeases | null;
   /** Applies changes in order, several in one transaction. Resolves when this change is on disk. */
   commit(change: Change): Promise<void>;
   /**

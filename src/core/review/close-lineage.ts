@@ -248,9 +248,10 @@ async function continueCoder(coder: Run, reviews: Review[], ports: ReviewPorts):
  * nobody during this: work that another git process blocks is left for later. Abandoned tasks are left out, because
  * their runs are not known yet; pull requests are handled by `Proposals.recover`, which asks the Git host.
  */
-export async function finishIntents(ports: ReviewPorts): Promise<void> {
+export async function finishIntents(ports: ReviewPorts, of: readonly string[] | null): Promise<void> {
   for (const intent of await ports.store.intents())
     try {
+      if (of?.includes(intent.id) === false) continue;
       if (intent.kind === 'request_review') await undoRequest(intent, ports, BRANCH_LOCK_TIMEOUT_MS);
       if (intent.kind === 'send_feedback') await finishFeedback(intent, ports);
     } catch (thrown) {

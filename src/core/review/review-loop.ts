@@ -194,10 +194,10 @@ export class ReviewLoop {
 
   /**
    * Finishes or undoes interrupted work of an earlier hub. Must run before the runner judges ended runs: a reviewer
-   * whose feedback was given did not end without feedback.
+   * whose feedback was given did not end without feedback. With `of` only these intents.
    */
-  finishIntents(): Promise<void> {
-    return finishIntents(this.ports);
+  finishIntents(of: readonly string[] | null = null): Promise<void> {
+    return finishIntents(this.ports, of);
   }
 
   /** Continues all other work that an earlier hub left behind. The runner must know all runs by now. */
@@ -219,6 +219,12 @@ export class ReviewLoop {
       await Promise.all([...lineages].map(lineageId => this.advance(lineageId)));
     }
     this.clear(await leftoverWorktrees(this.ports));
+  }
+
+  /** Continues the tasks of runs that another hub left behind. The runner must know the runs by now. */
+  async recoverRuns(runs: readonly Run[]): Promise<void> {
+    const lineages = new Set(runs.map(({ lineageId }) => lineageId));
+    await Promise.all([...lineages].map(lineageId => this.advance(lineageId)));
   }
 
   /** Finishes the current work and starts no more. */

@@ -136,7 +136,7 @@ export async function planRun(
     ...(await planOptions(request, role, membership, context)),
     sandbox,
     ...(machine && { machine: machine.name, placedBy: askedMachine(request, role, context) }),
-    takeover: machine !== null && folder.worktree !== null && role?.meta.takeover === true,
+    takeover: folder.worktree !== null && role?.meta.takeover === true,
     setup: folder.worktree && !folder.isShared ? workspace.config.worktree.value : null,
   };
   const run = newRun(id, request, { role, engine, folder, options }, membership, context);

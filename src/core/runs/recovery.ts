@@ -19,7 +19,7 @@ import { continuesChat } from './turn-input.ts';
  */
 const MAX_RECALLED = 5_000;
 
-export type Recovered = Omit<Extract<EventBody, { type: 'hub.recovered' }>, 'type'>;
+export type Recovered = Omit<Extract<EventBody, { type: 'hub.recovered' }>, 'type' | 'from'>;
 
 export interface RecoveryPorts {
   clock: Clock;
@@ -37,13 +37,19 @@ export interface RecoveryPorts {
  * it starts.
  */
 export async function recover(runner: Runner, ports: RecoveryPorts): Promise<Recovered> {
-  const counts: Recovered = { watched: 0, ended: 0, requeued: 0, lost: 0 };
-  const [runs, toStop, starts] = await Promise.all([
-    ports.store.liveRuns(),
-    ports.store.runsAskedToStop(),
-    startsOfLastMinute(ports),
-  ]);
+  const [runs, starts] = await Promise.all([ports.store.liveRuns(), startsOfLastMinute(ports)]);
   runner.recall(starts);
+  return recoverRuns(runs, runner, ports);
+}
+
+/** Like `recover`, for runs that the runner does not know yet. Queued runs start with the next `pump`. */
+export async function recoverRuns(
+  runs: readonly Run[],
+  runner: Runner,
+  ports: RecoveryPorts,
+): Promise<Recovered> {
+  const counts: Recovered = { watched: 0, ended: 0, requeued: 0, lost: 0 };
+  const toStop = await ports.store.runsAskedToStop();
   const outcomes = await Promise.all(
     runs.map(run =>
       recoverRun(run, toStop.has(run.id), runner, ports).catch(thrown => giveUp(run, runner, ports, thrown)),

@@ -103,18 +103,18 @@ export async function queueNextTurn(
 const MAX_ATTEMPTS = 3;
 
 /**
- * Returns the run for its next attempt after its agent was lost with its machine. The next machine is chosen in the
- * same way as the lost one. Null if the run cannot start again: an earlier turn left a chat on the lost machine, or the
+ * Returns the run for its next attempt after its agent was lost with its machine or hub. The next machine is chosen in
+ * the same way as the lost one. Null if the run cannot start again: an earlier turn left a chat on the lost machine, or the
  * run has used all attempts.
  */
 export function nextAttempt(run: Run, machines: Pick<Machines, 'choose'>): Run | null {
   const { options, chatIsNew, chatId, turn } = run;
   const { attempt, takeover, placedBy } = options;
-  if (!takeover || placedBy === null || attempt.number >= MAX_ATTEMPTS) return null;
+  if (!takeover || attempt.number >= MAX_ATTEMPTS) return null;
   if (!chatIsNew || (turn > attempt.turn && chatId !== null)) return null;
-  let machine: string | undefined;
+  let machine: string | null | undefined = null;
   try {
-    machine = machines.choose(placedBy)?.name;
+    if (placedBy !== null) machine = machines.choose(placedBy)?.name;
   } catch {
     return null; // no machine is available for the run
   }
@@ -153,9 +153,15 @@ export function promptOnlyAttempt({ run, engine, twoWay, stop }: LiveRun, { erro
 const fallback = ({ engine, turn }: Run, why: string): string =>
   `${engine} could not be started as an agent that reads lines (${truncate(why, 300)}), so turn ${turn + 1} started it with only its prompt: it cannot be asked, told or interrupted.`;
 
-/** Note about an attempt that was lost with its machine. */
-export const lostAttempt = (run: Run, next: Run, end: TurnEnd): string =>
-  `Attempt ${next.options.attempt.number - 1} on ${run.options.machine} was lost: ${end.lost ?? 'its process is gone.'} Attempt ${next.options.attempt.number} started on ${next.options.machine}, from the state of the branch before it.`;
+/** Note about an attempt that was lost with its machine or hub. */
+export function lostAttempt(run: Run, next: Run, end: TurnEnd): string {
+  const [from, to] = [run.options.machine, next.options.machine];
+  const number = next.options.attempt.number;
+  const lost = `Attempt ${number - 1}${from === null ? '' : ` on ${from}`} was lost: ${end.lost ?? 'its process is gone.'}`;
+  return to === null
+    ? `${lost} Attempt ${number} started in the same work tree, with what the lost attempt had left there.`
+    : `${lost} Attempt ${number} started on ${to}, from the state of the branch before it.`;
+}
 
 /** Records the end of the failed attempt and the start of the next attempt in one transaction. */
 export async function writeNextAttempt(

@@ -14,6 +14,7 @@ import {
   type TurnKey,
   takenAt,
   turnFolder,
+  useHubLease,
 } from './turn-record.ts';
 import { NOT_RUN } from './wrapper.ts';
 
@@ -42,6 +43,8 @@ export interface SupervisorOptions {
   table?: ProcessTable;
   /** Without this option the supervisor cannot limit the network. */
   sandboxes?: Sandboxes;
+  /** True if turns end with the lease of the hub, unless it is renewed. */
+  isLeased?: boolean;
   /** Called for errors that must not stop a turn. */
   onError?(message: string): void;
 }
@@ -61,6 +64,7 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
 
   async function start(turn: TurnStart, options: TurnOptions): Promise<LiveTurn> {
     const folder = turnFolder(runsDir, turn);
+    if (given.isLeased) useHubLease(folder);
     const child = await spawnWrapper(turn, folder, confined => sandboxes.confine(confined, folder, 'turn'));
     const exit = new Promise<number | null>(resolve => child.once('exit', resolve));
     const wrapperEnd = Promise.withResolvers<number | null>();

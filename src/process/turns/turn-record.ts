@@ -1,4 +1,12 @@
-import { existsSync, readFileSync, readSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { readRegular, withRegular } from '../output/regular-file.ts';
 import { FEED, wrapperName } from './wrapper.ts';
@@ -113,9 +121,28 @@ export function bootSeconds(): number {
 export function writeLease(folder: string, until: number): void {
   const now = Number(readRegular(join(folder, 'lease')) ?? 0);
   if (now >= Math.floor(until)) return;
-  const next = join(folder, 'lease.new');
-  writeFileSync(next, `${Math.floor(until)}\n`, { mode: 0o600 });
-  renameSync(next, join(folder, 'lease'));
+  replaceLease(join(folder, 'lease'), until);
+}
+
+/** Lease of all turns of a hub, in the folder of runs. */
+const HUB_LEASE = '.lease';
+
+/** Writes the time at which all turns with `useHubLease` end. It may be earlier than the stored one. */
+export const writeHubLease = (runsDir: string, until: number): void =>
+  replaceLease(join(runsDir, HUB_LEASE), until);
+
+/** Makes the turn depend on the lease of the hub. Call this before the turn starts. */
+export function useHubLease(folder: string): void {
+  try {
+    symlinkSync(join('..', '..', HUB_LEASE), join(folder, 'lease'));
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown;
+  }
+}
+
+function replaceLease(file: string, until: number): void {
+  writeFileSync(`${file}.new`, `${Math.floor(until)}\n`, { mode: 0o600 });
+  renameSync(`${file}.new`, file);
 }
 
 export const hasLease = (folder: string): boolean => existsSync(join(folder, 'lease'));

@@ -1,5 +1,11 @@
 /** File in the folder of a fed turn. It contains all lines for the agent, in order. */
 const INPUT = 'input';
+/**
+ * Exit code of a wrapper that did not run the agent, because another wrapper has the folder, the folder is not
+ * writable, or the lease has expired.
+ */
+export const NOT_RUN = 125;
+
 /** Pid of the process that passes the input on to the agent. */
 export const FEED = 'feed';
 const FEED_PIPE = 'input.pipe';
@@ -27,6 +33,17 @@ const lines = (agent: readonly string[]) => [
   'exec 3>&2 2>/dev/null;',
   'squad_end=; squad_sleep=; squad_leased=; [ ! -f "$squad_dir/lease" ] || squad_leased=1;',
 
+  // A lease file that cannot be read counts as expired, because the hub relies on the end of the lease.
+  'squad_lapsed() { squad_until=0; read -r squad_until <"$squad_dir/lease";',
+  // The boot clock counts the time in which the machine slept, and nobody can set it.
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's, not ours.
+  'squad_now=; [ ! -r /proc/uptime ] || read -r squad_now squad_rest </proc/uptime; squad_now=${squad_now%%.*};',
+  '[ "$squad_now" ] || squad_now=$(date +%s);',
+  '! [ "$squad_now" -lt "$squad_until" ]; };',
+  // A hub that was suspended may start a turn long after its lease.
+  'if [ "$squad_leased" ] && ( PATH=/bin:/usr/bin:$PATH; squad_lapsed ); then',
+  `: >"$squad_dir/lapsed"; echo ${NOT_RUN} >"$squad_dir/exit"; exit ${NOT_RUN}; fi;`,
+
   // The watchdog. USR1 from the wrapper tells it that the turn is over. The wrapper sets its own USR1 trap later: if
   // the watchdog inherited that trap, it would swallow a signal that arrives before the watchdog sets its own.
   '(',
@@ -35,13 +52,7 @@ const lines = (agent: readonly string[]) => [
   // misses the signal, the delay is one second, or as long as the turn took, because the sleeps double.
   `trap 'squad_end=1; [ ! "$squad_sleep" ] || kill -s KILL "$squad_sleep"' USR1;`,
   'while [ ! "$squad_end" ] && [ "$squad_left" -gt 0 ]; do',
-  // A lease file that cannot be read counts as expired, because the hub relies on the end of the lease.
-  'if [ "$squad_leased" ]; then squad_nap=2; squad_until=0; read -r squad_until <"$squad_dir/lease";',
-  // The boot clock counts the time in which the machine slept, and nobody can set it.
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's, not ours.
-  'squad_now=; [ ! -r /proc/uptime ] || read -r squad_now squad_rest </proc/uptime; squad_now=${squad_now%%.*};',
-  '[ "$squad_now" ] || squad_now=$(date +%s);',
-  '[ "$squad_now" -lt "$squad_until" ] || break; fi;',
+  'if [ "$squad_leased" ]; then squad_nap=2; ! squad_lapsed || break; fi;',
   '[ "$squad_nap" -le "$squad_left" ] || squad_nap=$squad_left;',
   'LC_ALL=C sleep "$squad_nap" & squad_sleep=$!; [ "$squad_end" ] || wait "$squad_sleep";',
   'squad_left=$((squad_left - squad_nap)); squad_nap=$((squad_nap * 2));',
@@ -113,12 +124,6 @@ const FED_AGENT = [
 
 export const SCRIPT = lines(AGENT).join(' ');
 export const FED_SCRIPT = lines(FED_AGENT).join(' ');
-
-/**
- * Exit code of a wrapper that did not run the agent, because another wrapper has the folder or the folder is not
- * writable.
- */
-export const NOT_RUN = 125;
 
 export const WRAPPER_PREFIX = 'squad-turn-';
 

@@ -12,20 +12,14 @@ import {
 } from 'kysely';
 import type { Client, Pool, PoolClient } from 'pg';
 import type { OtherHub } from '../../core/ports/store.ts';
-import { SquadError } from '../../schema/error.ts';
 import { type Backend, withRetry } from '../backend.ts';
 import type { NewEventRow, Tables } from '../tables.ts';
 import { broken, isConnectionError, postgresFailure, readOnly, sqlState } from './failure.ts';
-import { CHANNEL } from './schema.ts';
+import { hubLeases } from './hub-leases.ts';
+import { type HomeIdentity, HubLock } from './hub-lock.ts';
+import { CHANNEL, SCHEMA_OID } from './schema.ts';
 import { fromStored, toStored } from './text.ts';
 import { nameOfDatabase } from './url.ts';
-
-/** Identifies the home of a hub. Each home is one hub of the database. */
-export interface HomeIdentity {
-  id: string;
-  /** Path of the home, for messages. */
-  home: string;
-}
 
 /** The oldest major version that still gets fixes. */
 const MIN_VERSION = 14;
@@ -51,13 +45,8 @@ const SETTINGS = {
   client_encoding: 'UTF8',
 };
 
-const SCHEMA_OID = '(select oid from pg_namespace where nspname = current_schema())';
-
 /** Advisory lock of a transaction that appends events: "SQAE" in ASCII, and the schema. */
 const EVENT_LOCK = `((${0x53_51_41_45}::bigint << 32) | ${SCHEMA_OID}::bigint)`;
-
-/** Advisory lock of a hub. `hub` is an SQL expression of its id. */
-const hubLock = (hub: string) => `hashtextextended('squad hub ' || ${SCHEMA_OID} || ' ' || ${hub}, 0)`;
 
 /** PostgreSQL's type ids. The driver returns values of INT8 and NUMERIC as text. */
 const [INT8, TEXT, NUMERIC] = [20, 25, 1700];
@@ -168,7 +157,8 @@ function backendOn({ reads, writes, lock, notices, name, home }: Parts): Backend
     write,
     append,
     hub: home.id,
-    register: () => lock.register(writes),
+    register: version => lock.register(writes, version),
+    leases: hubLeases({ reads, writes, lock, hub: home.id }),
     onNotice: listener => notices.on(listener),
     otherOwner: async id => {
       const { rows } =
@@ -391,83 +381,5 @@ class Notices {
 
   #tell(): void {
     for (const listener of [...this.#listeners]) listener();
-  }
-}
-
-/** Lock of a hub. It ensures that one process at a time writes for a home. */
-class HubLock {
-  readonly #name: string;
-  readonly #home: HomeIdentity;
-  /** Number of this process among those that used the database for this home. Null before `register`. */
-  #attempt: number | null = null;
-
-  constructor(name: string, home: HomeIdentity) {
-    this.#name = name;
-    this.#home = home;
-  }
-
-  async take(client: PoolClient): Promise<void> {
-    const { rows } = await client.query<{ taken: boolean }>(
-      `select pg_try_advisory_lock(${hubLock('$1::text')}) as taken`,
-      [this.#home.id],
-    );
-    if (this.#attempt !== null) await this.#refuseSuperseded(client);
-    if (!rows[0]!.taken) throw await this.#inUse(client);
-  }
-
-  /** Records that this process uses the database for its home, so that an earlier process cannot any more. */
-  async register(writes: Kysely<Tables>): Promise<void> {
-    const { id, home } = this.#home;
-    const { rows } = await sql<{ attempt: number }>`
-      insert into hubs values (${id}, ${home}, ${hostname()}, 1)
-      on conflict (id) do update set home = excluded.home, host = excluded.host, attempt = hubs.attempt + 1
-      returning attempt`.execute(writes);
-    this.#attempt = rows[0]!.attempt;
-  }
-
-  /** Throws if a later process has used the database for this home, for example while this one was suspended. */
-  async #refuseSuperseded(client: PoolClient): Promise<void> {
-    const { rows } = await client.query<{ attempt: number }>('select attempt from hubs where id = $1', [
-      this.#home.id,
-    ]);
-    if (rows[0]?.attempt === this.#attempt) return;
-    throw new SquadError(
-      'DATABASE_FAILED',
-      `A later hub of ${this.#home.home} has used the database ${this.#name}.`,
-      { suggestions: ['Stop this hub with `squad hub stop`. The next command starts a new one.'] },
-    );
-  }
-
-  /**
-   * Releases the lock before the connection is closed, so that the next hub does not have to wait until the server
-   * notices the closed connection.
-   */
-  async release(writes: Kysely<Tables>): Promise<void> {
-    await sql`select pg_advisory_unlock(${sql.raw(hubLock(`current_setting('squad.hub')`))})`
-      .execute(writes)
-      .catch(() => {
-        // The server has released the lock, because the connection is lost.
-      });
-  }
-
-  /**
-   * A home has only one hub, so another session with its lock is an old one. It is terminated, and the next attempt finds
-   * the lock free.
-   */
-  async #inUse(client: PoolClient): Promise<SquadError> {
-    const { rows } = await client.query<{ pid: number }>(
-      `select l.pid from pg_locks l, (select ${hubLock('$1::text')} as key) k
-       where l.locktype = 'advisory' and l.granted and l.objsubid = 1 and l.pid <> pg_backend_pid()
-         and (l.classid::bigint << 32 | l.objid::bigint) = k.key
-         and l.database = (select oid from pg_database where datname = current_database())`,
-      [this.#home.id],
-    );
-    const pid = rows[0]?.pid;
-    if (pid !== undefined) await client.query('select pg_terminate_backend($1)', [pid]).catch(() => {});
-    return new SquadError(
-      'DATABASE_LOCKED',
-      `An old session of this hub (${pid ?? 'ended'}) still uses the database ${this.#name}.`,
-      { suggestions: ['Try again. If this stays, end the session with `select pg_terminate_backend(PID)`.'] },
-    );
   }
 }

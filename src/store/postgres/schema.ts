@@ -82,8 +82,10 @@ export const ofThisHub = (table: string): string => `${table}.hub = ${THIS_HUB}`
 export const LOCK_MIGRATIONS =
   "select pg_advisory_xact_lock(hashtextextended('squad migrations ' || current_schema(), 0))";
 
+export const SCHEMA_OID = '(select oid from pg_namespace where nspname = current_schema())';
+
 /** Channel of the notifications between the hubs of a schema, as an SQL expression. */
-export const CHANNEL = `'squad_' || (select oid from pg_namespace where nspname = current_schema())`;
+export const CHANNEL = `'squad_' || ${SCHEMA_OID}`;
 
 /**
  * Requests of a hub to another one to stop a run, and notifications about them and about settings. A notification only
@@ -100,4 +102,18 @@ export const NOTICES = [
   `create trigger stop_requests_notice after insert on stop_requests for each row execute function notify_hubs()`,
   `create trigger settings_notice after insert or update or delete on settings
      for each row execute function notify_hubs()`,
+];
+
+/** Time of the server in milliseconds. All hubs compare their times with this clock. */
+export const SERVER_TIME = '(extract(epoch from clock_timestamp()) * 1000)::double precision';
+
+/**
+ * Heartbeats of hubs. `lease_ms` is how long after a heartbeat the agents of the hub may still run. It is null while
+ * the agents do not depend on heartbeats, because no other hub can take over.
+ */
+export const HUB_LEASES = [
+  'alter table hubs add column version text',
+  'alter table hubs add column beat_at bigint',
+  'alter table hubs add column lease_ms bigint',
+  'alter table hubs add column clock_ahead_ms bigint',
 ];
