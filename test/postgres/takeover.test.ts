@@ -81,7 +81,7 @@ beforeAll(async () => {
   away = await busy(using(new TestSquad(env)));
   const git = using(new GitSquad({ coder: '---\nisolation: worktree\ntakeover: true\n---\nYou code.' }, env));
   // Each attempt writes the number of its turn until it may end.
-  const work = `while [ ! -e ${git.root}/go ]; do echo $SQUAD_TURN >>${git.root}/beats; sleep 0.1; done`;
+  const work = 'while [ ! -e go ]; do echo $SQUAD_TURN >>beats; sleep 0.1; done';
   again = await busy(git, `\`\`\`script\nrun ${work}\nreport done\n\`\`\``);
   await query(database, `update hubs set home = '/nowhere' where id = '${hubOf(away.squad)}'`);
   for (const { pid } of [...killed, away, again]) process.kill(pid, 'SIGKILL');
@@ -145,10 +145,12 @@ describe('a hub that is lost', { tags: ['F8', 'H6'] }, () => {
   }, 150_000);
 
   test('with a role that takes over: another attempt goes on in the same work tree', async () => {
-    const { squad, running } = again;
-    const beats = () => readFileSync(join(squad.root, 'beats'), 'utf8').trim();
+    const { running } = again;
+    const [tree] = await query(database, `select worktree from runs where id = '${running}'`);
+    const { path } = JSON.parse(String(tree!.worktree));
+    const beats = () => readFileSync(join(path, 'beats'), 'utf8').trim();
     await until('the next attempt works', () => beats().endsWith('2'), TAKEOVER_MS);
-    writeFileSync(join(squad.root, 'go'), '');
+    writeFileSync(join(path, 'go'), '');
     await expect.poll(() => survivor.statusOf(running), { timeout: 20_000 }).toBe('completed');
     const { run } = await survivor.shown<{ run: { notes: string[]; turn: number } }>(running);
     expect(run.turn).toBe(2);
