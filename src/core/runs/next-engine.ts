@@ -8,7 +8,7 @@ import { quoteBlock } from '../review/prompts.ts';
 import { answerFormat, continuedText, extendPrompt } from '../roles/prompt.ts';
 import type { LiveRun } from './live-run.ts';
 import { loadPlan } from './plan-file.ts';
-import { onEngine } from './plan-run.ts';
+import { onEngine, pick } from './plan-run.ts';
 import { nextStatus } from './run-state.ts';
 
 export interface NextEnginePorts {
@@ -20,22 +20,27 @@ export interface NextEnginePorts {
 export interface NextEngine {
   engine: Engine;
   spec: EngineSpec;
+  env: Record<string, string>;
   /** Number of engines that were passed over, because they are not there any more. */
   skipped: number;
 }
 
 /** The next engine that the role names for a usage limit. Null if there is none. */
 export async function nextEngine(
-  { run, material }: LiveRun,
+  { run }: LiveRun,
   { files, engines, machines }: NextEnginePorts,
 ): Promise<NextEngine | null> {
   const others = (await loadPlan(files, run))?.others ?? [];
   if (others.length === 0) return null;
-  const env = material?.env ?? (await files.environment(run.id));
+  const before = await files.environment(run.id);
+  const reserved = await files.variables(run.id);
   for (const [skipped, stored] of others.entries())
     try {
-      const { spec } = await engines.refresh(stored, env, machines.clis(run.options.machine));
-      return { engine: engines.create(spec), spec, skipped };
+      const env = pick({ ...before, ...reserved }, name =>
+        Object.hasOwn(reserved, name) ? stored.variables.includes(name) : true,
+      );
+      const { spec } = await engines.refresh(stored.spec, env, machines.clis(run.options.machine));
+      return { engine: engines.create(spec), spec, env, skipped };
     } catch (thrown) {
       const { message } = asSquadError(thrown);
       run.notes.push(`An engine of its role could not take over at a usage limit: ${message}`);

@@ -11,10 +11,17 @@ import { type RunRequest, SavedRequest } from './run-request.ts';
 
 export const PLAN_FILE = 'plan.json';
 
+const OtherEngineSpec = z.object({
+  spec: EngineSpec,
+  /** Names of the variables that the gateway uses too and this engine needs, or its role names. */
+  variables: z.array(z.string()),
+});
+export type OtherEngineSpec = z.infer<typeof OtherEngineSpec>;
+
 const SavedPlan = z.object({
   engine: EngineSpec,
   /** Engines that take over at a usage limit, in this order. */
-  others: z.array(EngineSpec).default([]),
+  others: z.array(OtherEngineSpec).default([]),
   request: SavedRequest,
 });
 
@@ -26,7 +33,7 @@ export async function savePlan(
   files: RunFiles,
   turn: TurnRef,
   engine: EngineSpec,
-  others: EngineSpec[],
+  others: OtherEngineSpec[],
   request: RunRequest,
 ): Promise<void> {
   const plan: z.infer<typeof SavedPlan> = { engine, others, request: SavedRequest.parse(request) };
@@ -41,7 +48,7 @@ export async function loadPlan(
   files: RunFiles,
   run: Run,
   turn = run.turn,
-): Promise<{ spec: EngineSpec; others: EngineSpec[]; request: RunRequest } | null> {
+): Promise<{ spec: EngineSpec; others: OtherEngineSpec[]; request: RunRequest } | null> {
   const text = await files.read({ runId: run.id, number: 1 }, PLAN_FILE);
   const kept = SavedPlan.safeParse(text === null ? null : parseJson(text));
   if (!kept.success) return null;
@@ -54,10 +61,9 @@ export async function loadPlan(
     stateMode: run.stateMode,
     lineageId: run.lineageId,
   };
-  const engines = [kept.data.engine, ...kept.data.others];
   const takeovers = run.options.limit?.takeovers.filter(number => number <= turn).length ?? 0;
-  const [spec = kept.data.engine, ...others] = engines.slice(takeovers);
-  return { spec, others, request };
+  const spec = kept.data.others[takeovers - 1]?.spec ?? kept.data.engine;
+  return { spec, others: kept.data.others.slice(takeovers), request };
 }
 
 const COMMAND_FILE = 'command.json';

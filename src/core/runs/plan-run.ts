@@ -25,6 +25,7 @@ import type { Context } from '../roles/context.ts';
 import { answerFormat, buildPrompt } from '../roles/prompt.ts';
 import { engineNotTrusted } from '../settings/config.ts';
 import { policyFor } from './engine-policy.ts';
+import type { OtherEngineSpec } from './plan-file.ts';
 import { planSandbox } from './plan-sandbox.ts';
 import { optionsOf, type RunRequest } from './run-request.ts';
 import { dryRunFiles, turnInput } from './turn-input.ts';
@@ -36,7 +37,7 @@ export interface PlannedRun {
   engine: Engine;
   spec: EngineSpec;
   /** Engines that take over at a usage limit, in this order. */
-  others: EngineSpec[];
+  others: OtherEngineSpec[];
   role: Role | null;
   env: Record<string, string>;
   /** Values that only the gateway gets, not the agent. */
@@ -122,11 +123,12 @@ export async function planRun(
   // A new work tree does not exist yet, and nobody else works in it, so it needs no snapshot.
   const baseline = folder.worktree || machine ? null : context.baseline(folder.directory);
   const reserved = [...(await context.gatewayVariables), ...(role?.meta.type ? GITHUB_VARIABLES : [])];
-  const needsVariable = (name: string) =>
-    [engine, ...others.engines.map(other => other.engine)].some(each => each.needsVariable(name));
-  const split = await splitEnvironment(whole, { reserved, role, engine: { needsVariable } }, context);
-  // Another machine has its own PATH, HOME and logins. It gets only variables that the role names.
-  const environment = machine ? { ...split, env: pick(split.env, name => named.includes(name)) } : split;
+  const environmentFor = async (engine: Engine) => {
+    const split = await splitEnvironment(whole, { reserved, role, engine }, context);
+    // Another machine has its own PATH, HOME and logins. It gets only variables that the role names.
+    return machine ? { ...split, env: pick(split.env, name => named.includes(name)) } : split;
+  };
+  const environment = await environmentFor(engine);
   const { sandbox, note } = await sandboxFor(
     request,
     { role, engine, folder, env: environment.env, machine: machine?.name ?? null },
@@ -152,9 +154,9 @@ export async function planRun(
     notes: [...notes, ...folder.notes],
   };
   await checkCommand(planned, context);
-  const usable = await usableEngines(others.engines, planned, context);
+  const usable = await usableEngines(others.engines, planned, environmentFor, context);
   run.notes.push(...others.notes, ...usable.notes);
-  return { ...planned, others: usable.specs };
+  return { ...planned, others: usable.engines };
 }
 
 interface OtherEngine {
@@ -197,10 +199,11 @@ const cannotTakeOver = (engine: string, why: string): string =>
 async function usableEngines(
   engines: readonly OtherEngine[],
   planned: PlannedRun,
+  environmentFor: (engine: Engine) => Promise<Pick<PlannedRun, 'env'>>,
   context: PlanContext,
-): Promise<{ specs: EngineSpec[]; notes: string[] }> {
-  const { run } = planned;
-  const specs: EngineSpec[] = [];
+): Promise<{ engines: OtherEngineSpec[]; notes: string[] }> {
+  const { run, variables } = planned;
+  const usable: OtherEngineSpec[] = [];
   const notes: string[] = [];
   for (const { spec, engine } of engines) {
     const isSandboxed = run.options.sandbox.level !== 'off';
@@ -212,11 +215,12 @@ async function usableEngines(
           : null;
     if (why !== null) notes.push(cannotTakeOver(engine.id, why));
     else {
-      await checkCommand({ ...planned, run: onEngine(run, engine), engine }, context);
-      specs.push(spec);
+      const { env } = await environmentFor(engine);
+      await checkCommand({ ...planned, run: onEngine(run, engine), engine, env }, context);
+      usable.push({ spec, variables: Object.keys(env).filter(name => Object.hasOwn(variables, name)) });
     }
   }
-  return { specs, notes };
+  return { engines: usable, notes };
 }
 
 /** The run with another engine, in a new chat. The role's model and effort are names of its first engine. */
@@ -422,7 +426,7 @@ export async function splitEnvironment(
   };
 }
 
-const pick = (env: Record<string, string>, isPicked: (name: string) => boolean | undefined) =>
+export const pick = (env: Record<string, string>, isPicked: (name: string) => boolean | undefined) =>
   Object.fromEntries(Object.entries(env).filter(([name]) => isPicked(name)));
 
 /**

@@ -141,7 +141,8 @@ export class RunEnds {
     const texts = messages.map(promptOf);
     const prompt = await takeoverPrompt(run, found.engine, { said: report.answer, messages: texts }, files);
     const { promptFile } = await files.prepare({ runId: run.id, number: next.turn }, prompt);
-    const env = await files.environment(run.id);
+    // Each engine gets only the login variables that it needs itself.
+    await files.saveEnvironment(run.id, found.env);
     if (turn) Object.assign(turn, { endedAt: end.endedAt, exitCode: end.exitCode, leftovers: end.leftovers });
     const limited = { type: 'run.limited' as const, turn: run.turn, engine: run.engine, until: null };
     await ledger.startedAgain(entry, next, [
@@ -150,7 +151,7 @@ export class RunEnds {
     ]);
     entry.pause();
     entry.replaceEngine(found);
-    entry.material = { prompt, promptFile, env };
+    entry.material = { prompt, promptFile, env: found.env };
     this.ports.enqueue(entry);
     return true;
   }

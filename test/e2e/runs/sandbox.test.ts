@@ -101,6 +101,29 @@ describe('a run in a work tree', { tags: ['I1', 'I4'] }, () => {
   });
 });
 
+test('an engine that takes over at a usage limit works in the same sandbox', {
+  tags: ['I1', 'G5'],
+}, async () => {
+  const told = squad.script('bin/told.sh', 'cat half.txt; echo whole > whole.txt; cat "$1" || true');
+  squad.write(
+    '.squad/squad.json',
+    JSON.stringify({ engines: { second: { runTemplate: `${told} ${outside}` } } }),
+  );
+  expect((await squad.run(['trust', '-y'])).code).toBe(0);
+  squad.role(
+    'chain',
+    '---\nisolation: worktree\nengine: [scripted, second]\nsandbox: workspace\n---\nYou code.',
+  );
+  const { run, result } = await ran(['chain'], 'write half.txt', '| half', 'limit');
+  expect(run).toMatchObject({
+    ...{ status: 'completed', options: { sandbox: { level: 'workspace' }, attempt: { number: 2 } } },
+  });
+  expect(run.policy.find(({ rule }) => rule === 'sandbox: workspace')?.heldBy).toBe('system');
+  expect(result).toMatchObject({ sandbox: 'workspace', result: expect.stringContaining('half') });
+  expect(result.result).not.toContain('a secret');
+  expect(readFileSync(join(run.directory, 'whole.txt'), 'utf8')).toBe('whole\n');
+});
+
 test('the setting turns the default off, and what is asked for stays', async () => {
   await squad.run(['config', 'set', 'sandbox.default', 'off']);
   const { run } = await ran(['coder'], `run cat ${outside}`);

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Event } from '../../../src/schema/event.ts';
 import type { Run } from '../../../src/schema/run.ts';
 import { amountOf, figureTimeout } from '../../faults/figures.ts';
+import { echoBlock, variable } from '../../servers/start.ts';
 import { isAlive, TestSquad, until } from '../../support/squad.ts';
 
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
@@ -15,6 +16,7 @@ const ROLES = {
   // The second engine is limited, too, and the last one waits.
   chain: 'engine: [scripted, second, third]\nmodel: big\npark: 1h',
   pair: 'engine: [scripted, plain, gemini]',
+  logins: 'engine: [claude, codex]\nenv: [SHARED_TOKEN]',
 };
 beforeAll(async () => {
   const roles = join(squad.root, 'roles');
@@ -218,6 +220,39 @@ describe('with a list of engines', { tags: ['G5'] }, () => {
     expect(run).toMatchObject({ status: 'completed', engine: 'plain', outputIsEvents: false });
     expect(result.result).toBe('plain is done\n');
     expect(run.notes[0]).toMatch(/^gemini cannot take over at a usage limit: /);
+  });
+
+  test('each engine gets its own login variables, and only those', async () => {
+    const names = ['ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'SHARED_TOKEN', 'TRACKER_TOKEN'];
+    await using other = new TestSquad(Object.fromEntries(names.map(name => [name, `value of ${name}`])));
+    other.env.SQUAD_AGENTS_DIR = join(squad.root, 'roles');
+    other.env.PATH = `${join(other.workspace, 'bin')}:${other.env.PATH}`;
+    const line = (fields: object) => `echo '${JSON.stringify(fields)}'`;
+    const cli = (name: string, version: string, lines: string[]) =>
+      other.script(
+        `bin/${name}`,
+        [
+          `case "$*" in --version) echo ${version}; exit;; esac`,
+          `cat > /dev/null; printenv ${names.join(' ')} > env-${name}`,
+          ...lines,
+        ].join('\n'),
+      );
+    const refused = { type: 'result', is_error: true, result: 'Too much', api_error_status: 429 };
+    cli('claude', '2.1.325', [line(refused), 'exit 1']);
+    const answer = { type: 'item.completed', item: { type: 'agent_message', text: 'codex is done' } };
+    cli('codex', '0.166.0', [line(answer), line({ type: 'turn.completed' })]);
+    // The gateway uses all of them, so an agent gets only what its engine needs or its role names.
+    const env = Object.fromEntries(names.map(name => [name, variable(name)]));
+    other.write('.squad/mcp-config.json', JSON.stringify({ servers: { tracker: echoBlock({ env }) } }));
+    expect((await other.run(['trust', '-y', '.squad/mcp-config.json'])).code).toBe(0);
+    const ran = await other.run(['run', 'logins', 'Work.']);
+    expect(ran.stdout, ran.stderr).toContain('codex is done');
+    const had = (name: string) =>
+      readFileSync(join(other.workspace, `env-${name}`), 'utf8')
+        .trim()
+        .split('\n');
+    expect(had('claude')).toEqual(['value of ANTHROPIC_API_KEY', 'value of SHARED_TOKEN']);
+    expect(had('codex')).toEqual(['value of OPENAI_API_KEY', 'value of SHARED_TOKEN']);
   });
 
   test('a call that names an engine has only that one', async () => {
