@@ -23,6 +23,8 @@ const SavedPlan = z.object({
   /** Engines that take over at a usage limit, in this order. */
   others: z.array(OtherEngineSpec).default([]),
   request: SavedRequest,
+  /** True if the run continues a chat that was not begun by Squad. */
+  isAdopted: z.boolean().default(false),
 });
 
 /**
@@ -36,7 +38,10 @@ export async function savePlan(
   others: OtherEngineSpec[],
   request: RunRequest,
 ): Promise<void> {
-  const plan: z.infer<typeof SavedPlan> = { engine, others, request: SavedRequest.parse(request) };
+  const plan: z.infer<typeof SavedPlan> = {
+    ...{ engine, others, request: SavedRequest.parse(request) },
+    isAdopted: request.isAdopted === true,
+  };
   await files.write(turn, PLAN_FILE, JSON.stringify(plan));
 }
 
@@ -48,7 +53,7 @@ export async function loadPlan(
   files: RunFiles,
   run: Run,
   turn = run.turn,
-): Promise<{ spec: EngineSpec; others: OtherEngineSpec[]; request: RunRequest } | null> {
+): Promise<{ spec: EngineSpec; others: OtherEngineSpec[]; request: RunRequest; isAdopted: boolean } | null> {
   const text = await files.read({ runId: run.id, number: 1 }, PLAN_FILE);
   const kept = SavedPlan.safeParse(text === null ? null : parseJson(text));
   if (!kept.success) return null;
@@ -63,7 +68,7 @@ export async function loadPlan(
   };
   const takeovers = run.options.limit?.takeovers.filter(number => number <= turn).length ?? 0;
   const spec = kept.data.others[takeovers - 1]?.spec ?? kept.data.engine;
-  return { spec, others: kept.data.others.slice(takeovers), request };
+  return { spec, others: kept.data.others.slice(takeovers), request, isAdopted: kept.data.isAdopted };
 }
 
 const COMMAND_FILE = 'command.json';

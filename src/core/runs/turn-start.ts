@@ -3,14 +3,14 @@ import type { Run, Usage } from '../../schema/run.ts';
 import { NOTHING_KNOWN } from '../cost/usage.ts';
 import { baselineOf, loadBaseline, saveBaseline } from '../evidence/baseline.ts';
 import { jsonLength } from '../output/digest.ts';
-import type { Engine, Engines, RunEndpoint, SandboxNeeds } from '../ports/engine.ts';
+import type { Engine, Engines, RunEndpoint, SandboxNeeds, SavedChat } from '../ports/engine.ts';
 import type { Machines } from '../ports/machines.ts';
 import type { Command, Executor, LiveTurn, TurnEnd, TurnRef, TurnSandbox } from '../ports/turns.ts';
 import type { FolderChanges } from '../ports/worktrees.ts';
 import { lastLine } from '../text.ts';
 import type { LiveRun, RunMaterial } from './live-run.ts';
 import { HARD_LIMIT_GRACE_MS } from './outcome.ts';
-import { saveCommand } from './plan-file.ts';
+import { loadPlan, saveCommand } from './plan-file.ts';
 import type { LedgerPorts, RunLedger } from './run-ledger.ts';
 import { storedRun } from './run-record.ts';
 import { continuesChat, turnFiles, turnInput } from './turn-input.ts';
@@ -102,7 +102,7 @@ function faultOf(id: string | null): string | null {
 }
 
 export interface TurnStartPorts extends LedgerPorts {
-  engines: Pick<Engines, 'create' | 'refresh'>;
+  engines: Pick<Engines, 'create' | 'refresh' | 'chatAdoption' | 'savedChats'>;
   machines: Pick<Machines, 'places' | 'clis' | 'choose'>;
   executor: Executor;
   twoWay: TwoWayPorts;
@@ -158,6 +158,7 @@ export async function startTurn(
     // chat nor forget this one.
     await ledger.chatOpened(run);
   }
+  if (run.turn === 1 && !run.chatIsNew) await refuseOpenChat(run, material.env, ports);
   if (continuesChat(run) && run.chatId !== null)
     entry.chatTotals = await totalsBefore(
       run,
@@ -199,6 +200,26 @@ export async function startTurn(
   await ledger.started(entry, process.pid, startedAt);
   return process;
 }
+
+/** The user may have opened an adopted chat again while its run waited for a slot. A copy of a chat is Squad's own. */
+async function refuseOpenChat(
+  run: Run,
+  env: RunMaterial['env'],
+  { files, engines }: Pick<TurnStartPorts, 'files' | 'engines'>,
+): Promise<void> {
+  const plan = await loadPlan(files, run);
+  if (plan?.isAdopted !== true || plan.spec.kind !== 'cli') return;
+  if (engines.chatAdoption(plan.spec.cli) === 'copies') return;
+  const { chats } = await engines.savedChats(run.directory, env);
+  const chat = chats.find(({ id }) => id === run.chatId);
+  if (chat?.openIn) throw new SquadError('CHAT_BUSY', openElsewhere(chat, inProcess(chat.openIn)));
+}
+
+export const openElsewhere = ({ engine, id }: Pick<SavedChat, 'engine' | 'id'>, where: string): string =>
+  `The ${engine} chat ${id} is open elsewhere: ${where}`;
+
+export const inProcess = ({ pid, command }: NonNullable<SavedChat['openIn']>): string =>
+  `in process ${pid} (${command})`;
 
 /** Wraps the command in the sandbox of its run, if the run has one. */
 export async function confined(

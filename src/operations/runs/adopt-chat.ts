@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { SavedChat } from '../../core/ports/engine.ts';
 import type { Workspace } from '../../core/ports/workspace.ts';
 import type { RunRequest } from '../../core/runs/run-request.ts';
+import { inProcess, openElsewhere } from '../../core/runs/turn-start.ts';
 import { checkTask } from '../../core/text.ts';
 import { CliId } from '../../schema/engine-spec.ts';
 import { SquadError } from '../../schema/error.ts';
@@ -154,7 +155,7 @@ async function refuseOpen(call: UserCall, chat: SavedChat, folder: string): Prom
   const { services } = call;
   refuseBusyChat(services, chat.id);
   const { openIn, changedAt } = chat;
-  if (openIn !== null) throw isOpen(chat, `in process ${openIn.pid} (${openIn.command})`, call);
+  if (openIn !== null) throw isOpen(chat, inProcess(openIn), call);
   const quietIn = Math.min(QUIET_MS, QUIET_MS - (services.clock.now() - changedAt));
   if (quietIn <= 0) return;
   await delay(quietIn, undefined, { signal: call.signal });
@@ -165,7 +166,7 @@ async function refuseOpen(call: UserCall, chat: SavedChat, folder: string): Prom
 
 function isOpen(chat: SavedChat, where: string, { services }: UserCall): SquadError {
   const { id, engine } = chat;
-  return new SquadError('CHAT_BUSY', `The ${engine} chat ${id} is open elsewhere: ${where}`, {
+  return new SquadError('CHAT_BUSY', openElsewhere(chat, where), {
     suggestions: [
       'Close the chat there, then try again.',
       ...(services.engines.chatAdoption(engine) === 'continues'

@@ -1,20 +1,21 @@
 /** `squad adopt` with an agent CLI that keeps chats as Claude Code does, and says how it was started. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { appendFileSync, chmodSync, existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { displayWidth } from '../../../src/cli/terminal/width.ts';
 import type { Output } from '../../../src/operations/operations.ts';
+import { installClaude, saveChat } from '../../support/saved-chat.ts';
 import { Screen } from '../../support/screen.ts';
 import { TestSquad, until } from '../../support/squad.ts';
 
 const squad = new TestSquad();
-const bin = join(squad.root, 'bin');
 const home = squad.env.HOME!;
-squad.env.PATH = `${bin}:${squad.env.PATH}`;
+let claude: string;
+const chat = (id: string, prompt: string, more?: Parameters<typeof saveChat>[3]) =>
+  saveChat(squad, id, prompt, more);
 
-const CLAUDE = `#!/bin/sh
-case "$*" in --version) echo "2.1.325 (Claude Code)"; exit;; esac
+const CLAUDE = `case "$*" in --version) echo "2.1.325 (Claude Code)"; exit;; esac
 prompt=$(cat)
 case "$prompt" in *WAIT*) touch waits; while [ ! -e release ]; do sleep 0.05; done;; esac
 case "$*" in *--session-id*) id=$(echo "$*" | sed 's/.*--session-id \\([^ ]*\\).*/\\1/');; *) id=$(echo "$*" | sed 's/.*--resume \\([^ ]*\\).*/\\1/');; esac
@@ -24,23 +25,12 @@ echo '{"type":"result","subtype":"success","is_error":false,"session_id":"'"$id"
 `;
 
 beforeAll(async () => {
-  mkdirSync(bin);
-  writeFileSync(join(bin, 'claude'), CLAUDE);
-  chmodSync(join(bin, 'claude'), 0o755);
+  claude = installClaude(squad, CLAUDE);
   squad.write('agents/coder.md', 'You code.');
   await squad.unlimited();
 });
 afterAll(() => squad[Symbol.asyncDispose]());
 
-/** A chat as Claude Code leaves it behind, unchanged for a minute. */
-function chat(id: string, prompt: string, cwd = squad.workspace, at = Date.now() - 60_000): string {
-  const folder = join(home, '.claude/projects', cwd.replace(/[^a-zA-Z0-9]/g, '-'));
-  mkdirSync(folder, { recursive: true });
-  const file = join(folder, `${id}.jsonl`);
-  writeFileSync(file, `${JSON.stringify({ type: 'user', message: { content: prompt }, cwd })}\n`);
-  utimesSync(file, at / 1000, at / 1000);
-  return file;
-}
 const PLUMS = '11111111-1111-4111-8111-111111111111';
 const PEARS = '22222222-2222-4222-8222-222222222222';
 const list = (...args: string[]) => squad.json<Output<'list_chats'>>(['adopt', ...args]);
@@ -60,8 +50,8 @@ test('chats of this folder are listed, newest first, in lines that fit the scree
   expect(await list()).toMatchObject({ folder: squad.workspace, chats: [], notes: [] });
   expect((await squad.run(['adopt'])).stdout).toContain('No agent CLI keeps a chat');
   chat(PLUMS, 'Remember plums.');
-  chat(PEARS, `Pears \u001b[2J\u202e ${'and more '.repeat(50)}`, squad.workspace, Date.now() - 30_000);
-  chat('33333333-3333-4333-8333-333333333333', 'Elsewhere', home);
+  chat(PEARS, `Pears \u001b[2J\u202e ${'and more '.repeat(50)}`, { at: Date.now() - 30_000 });
+  chat('33333333-3333-4333-8333-333333333333', 'Elsewhere', { cwd: home });
   expect((await list()).chats).toMatchObject([
     { engine: 'claude', id: PEARS, short: '22222222', openIn: null, run: null },
     { engine: 'claude', id: PLUMS, short: '11111111', title: 'Remember plums.' },
@@ -147,7 +137,7 @@ test('a chat that another process has open is refused by name, and can be forked
   tags: ['G7'],
 }, async () => {
   const file = chat(PEARS, 'Remember pears.');
-  const other = spawn(join(bin, 'claude'), ['--resume', PEARS], { cwd: home, env: { PATH: squad.env.PATH } });
+  const other = spawn(claude, ['--resume', PEARS], { cwd: home, env: { PATH: squad.env.PATH } });
   try {
     await until('it is listed as open', async () =>
       (await list()).chats.some(({ openIn }) => openIn?.pid === other.pid),
@@ -189,6 +179,32 @@ test('a chat that a run uses, or whose file changes, is refused', { tags: ['G7']
   }
   // Somebody who has just closed the chat can adopt it.
   expect((await adopt(PEARS, 'What was it?')).run.status).toBe('completed');
+});
+
+test('a chat that was opened while its run waited for a slot is not continued', {
+  tags: ['G7'],
+}, async () => {
+  chat(PEARS, 'Remember pears.');
+  chat(PLUMS, 'Remember plums.');
+  await squad.set('limits.concurrency', '1');
+  rmSync(join(squad.workspace, 'release'), { force: true });
+  const [first] = (await squad.json<{ runIds: [string] }>(['adopt', '-d', PLUMS, 'WAIT'])).runIds;
+  const [queued] = (await squad.json<{ runIds: [string] }>(['adopt', '-d', PEARS, 'x'])).runIds;
+  const other = spawn(claude, ['--resume', PEARS], { cwd: home, env: { PATH: squad.env.PATH } });
+  try {
+    await until('it is open', async () =>
+      (await list()).chats.some(({ openIn }) => openIn?.pid === other.pid),
+    );
+    squad.write('release', '');
+    await squad.run(['wait', first!, queued!]);
+    expect((await squad.shown<Output<'show_run'>>(queued!)).run).toMatchObject({
+      status: 'error',
+      error: { code: 'CHAT_BUSY', message: expect.stringContaining(`in process ${other.pid}`) },
+    });
+  } finally {
+    await ended(other);
+    await squad.set('limits.concurrency', '8');
+  }
 });
 
 async function ended(child: ChildProcess): Promise<void> {
