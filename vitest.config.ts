@@ -38,7 +38,7 @@ const ON_BOTH_DATABASES = [
   ...'inbox/inbox review/review-loop runs/last-activity runs/recovery runs/two-way'
     .split(' ')
     .map(name => `src/core/${name}`),
-  ...'chats damaged-run leads limits messages results run-actions spawn tell waiting'
+  ...'chats damaged-run leads limits messages results run-actions spawn tell usage-limits waiting'
     .split(' ')
     .map(name => `test/e2e/runs/${name}`),
   ...'answers approvals inbox inbox-deaths inbox-stop'.split(' ').map(name => `test/e2e/inbox/${name}`),

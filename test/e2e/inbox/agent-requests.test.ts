@@ -45,6 +45,9 @@ createInterface({ input: process.stdin }).on('line', line => {
 });
 `;
 
+/** Never reads its input, and prints nothing. */
+const MUTE = 'setInterval(() => {}, 60_000)';
+
 const squad = new TestSquad({ ENGINE_COMMAND: 'fake' });
 beforeAll(async () => {
   const roles = join(squad.root, 'roles');
@@ -57,15 +60,16 @@ beforeAll(async () => {
   );
   const file = join(squad.root, 'agent.mjs');
   writeFileSync(file, AGENT);
-  squad.write('.squad/squad.json', JSON.stringify({ engines: { fake: { acp: [process.execPath, file] } } }));
+  const engines = { fake: { acp: [process.execPath, file] }, mute: { acp: [process.execPath, '-e', MUTE] } };
+  squad.write('.squad/squad.json', JSON.stringify({ engines }));
   expect(await squad.run(['trust', '-y'])).toMatchObject({ code: 0 });
   await squad.unlimited();
 });
 afterAll(() => squad[Symbol.asyncDispose]());
 
-async function started(act: string, role = 'asker'): Promise<string> {
-  const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', role, `act: ${act}`]);
-  return runIds[0]!;
+async function started(act: string, role = 'asker', engine = 'fake'): Promise<string> {
+  const args = ['run', '-d', '--engine', engine, role, `act: ${act}`];
+  return (await squad.json<{ runIds: [string] }>(args)).runIds[0];
 }
 async function ended(id: string) {
   await squad.run(['wait', id]);
@@ -167,4 +171,12 @@ test('an agent that reads nothing any more can be cancelled, and leaves no proce
   expect((await squad.run(['tell', id, '--interrupt', 'x'.repeat(200_000)])).code).toBe(0);
   expect((await squad.run(['cancel', id])).code).toBe(0);
   expect((await ended(id)).run.status).toBe('cancelled');
+});
+
+test('an agent that never reads its input holds nobody up, and ends at its deadline', async () => {
+  const id = await started(`asks ${'x'.repeat(100_000)}`, 'hurried', 'mute');
+  const told = await squad.run(['tell', id, 'Hurry.']);
+  expect(told.stdout + told.stderr).toMatch(/queued|has ended/);
+  const { run } = await ended(id);
+  expect(run.status).toBe('timeout');
 });

@@ -142,6 +142,32 @@ test('a reply continues the chat on the box', { tags: ['H1'] }, async () => {
 const COUNT = 'for i in $(seq 1 60); do echo "line $i"; sleep 0.1; done; exit 3';
 const COUNTED = Array.from({ length: 60 }, (_, i) => `line ${i + 1}\n`).join('');
 
+test('at a usage limit the next engine of the role takes over on the same box', {
+  tags: ['H1', 'G5'],
+}, async () => {
+  const line = (fields: object) => `echo '${JSON.stringify(fields)}'`;
+  const refused = line({ type: 'result', is_error: true, result: 'Too much', api_error_status: 429 });
+  writeFileSync(join(box.home, 'first.sh'), `cat > /dev/null; echo half > half; ${refused}; exit 1\n`);
+  writeFileSync(join(box.home, 'second.sh'), 'cat half "$1"; env; pwd\n');
+  const engines = {
+    first: { runTemplate: `sh ${box.home}/first.sh`, parser: 'claude' },
+    second: { runTemplate: `sh ${box.home}/second.sh <%= it.promptFile %>` },
+  };
+  squad.write('.squad/squad.json', JSON.stringify({ engines }));
+  const roles = join(squad.root, 'roles');
+  squad.env.SQUAD_AGENTS_DIR = roles;
+  mkdirSync(roles);
+  writeFileSync(join(roles, 'chain.md'), '---\nengine: [first, second]\n---\nYou count.');
+  expect((await squad.run(['trust', '-y'])).code).toBe(0);
+  await add();
+  const { code, stdout, stderr } = await squad.run(['run', '--on', 'box', ...here(), 'chain', 'Count sheep']);
+  expect(code, stderr).toBe(0);
+  expect(stdout).toMatch(/half[\s\S]*Count sheep[\s\S]*Another agent \(first\) began this task/);
+  expect(stdout).toContain(`HOME=${box.home}`);
+  const [run] = (await squad.json<{ runs: { id: string }[] }>(['ls'])).runs;
+  expect((await shown(run!.id)).run).toMatchObject({ status: 'completed', options: { machine: 'box' } });
+});
+
 describe('a cut', () => {
   test('of every connection loses nothing', { tags: ['H2'] }, async () => {
     await add();
