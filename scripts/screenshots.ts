@@ -12,6 +12,7 @@ import { TestBox } from '../test/support/box.ts';
 import { launchChromium } from '../test/support/chromium.ts';
 import { userGit } from '../test/support/git-squad.ts';
 import { planChange } from '../test/support/planning-subagent.ts';
+import { installClaude, saveChat } from '../test/support/saved-chat.ts';
 import { type Team, TeamSquad } from '../test/support/team.ts';
 import { webKey } from '../test/support/web-key.ts';
 import { smallPng } from './small-png.ts';
@@ -63,6 +64,7 @@ const PICTURES: Picture[] = [
   { name: 'gateway', path: () => '/gateway', ready: '.gateway td' },
   { name: 'machines', path: showMachines, ready: '.machine-problem' },
   { name: 'machines-360', path: showMachines, ready: '.machine-problem', width: 360 },
+  { name: 'chats', path: () => '/chats', ready: '.chats td' },
   { name: 'events', path: () => '/events', ready: '.events li, .events tr' },
   { name: 'search', path: () => '/search?q=upload', ready: '.search-view li' },
   { name: 'settings', path: () => '/settings', ready: '.settings table' },
@@ -110,6 +112,14 @@ mkdirSync(FOLDER, { recursive: true });
 await using squad = new TeamSquad();
 // A chat can be resumed only if the model has a key.
 squad.env.MODEL_KEY = 'fake';
+installClaude(squad);
+const CHATS = {
+  '3f0e6a52-8d1c-4b7a-9e6f-2c4d5e6f7a8b': 'Why do uploads of large files fail on slow networks?',
+  'b81d2c40-0a5e-4a36-9a1e-6f2f6f0c7d11': 'Sketch a progress bar for uploads',
+  '5c9d7e13-6f0b-4a88-8f55-0d1c2b3a4e5f': 'Which of our dependencies are unmaintained?',
+};
+for (const [at, [id, prompt]] of Object.entries(CHATS).entries())
+  saveChat(squad, id, prompt, { at: Date.now() - (at + 1) * 5_400_000 });
 await squad.hubPid();
 const team = await squad.work();
 const empty = join(squad.root, 'new-project');

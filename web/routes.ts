@@ -18,6 +18,7 @@ export const PAGES = {
   '/cost': view(() => import('./views/cost/cost-page.tsx').then(m => m.CostPage)),
   '/gateway': view(() => import('./views/gateway/gateway-page.tsx').then(m => m.GatewayPage)),
   '/machines': view(() => import('./views/machines/machines-page.tsx').then(m => m.MachinesPage)),
+  '/chats': view(() => import('./views/conversations/chats-page.tsx').then(m => m.ChatsPage)),
   '/events': view(() => import('./views/runs/events/events-page.tsx').then(m => m.EventsPage)),
   '/search': view(() => import('./views/output/search-page.tsx').then(m => m.SearchPage)),
   '/settings': view(() => import('./views/settings/settings-page.tsx').then(m => m.SettingsPage)),

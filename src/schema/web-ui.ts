@@ -12,6 +12,7 @@ export const VIEWS = [
   'cost',
   'gateway',
   'machines',
+  'chats',
   'events',
   'search',
   'settings',

@@ -9,6 +9,7 @@ import { figure } from '../faults/figures.ts';
 import { askHub } from '../support/ask-hub.ts';
 import { GitSquad, script, scriptOf } from '../support/git-squad.ts';
 import { asciiJson, HIDDEN_CASES, hiddenLines, shownLines } from '../support/hidden-characters.ts';
+import { installClaude, saveChat } from '../support/saved-chat.ts';
 import { until } from '../support/squad.ts';
 import { startRun, useWebUi } from '../support/web-ui.ts';
 
@@ -29,6 +30,8 @@ const squad = new GitSquad({
   coder: '---\ntype: coding\nisolation: worktree\nmcp: [squad/squad_decision_record]\n---\nYou code.',
   reviewer: '---\ntype: review\n---\nYou review.',
 });
+installClaude(squad);
+saveChat(squad, '11111111-1111-4111-8111-111111111111', LINE);
 const webUi = useWebUi(squad);
 const runs: Record<'coder' | 'failed' | 'asks', string> = { coder: '', failed: '', asks: '' };
 let squadId: string;
@@ -154,6 +157,7 @@ const PLACES: [string, () => string, string][] = [
   ['reviews', () => '/reviews', '.reviews td'],
   ['the merge desk', () => '/merge', '.merge'],
   ['the backlog', () => '/backlog', '.backlog-item'],
+  ['chats', () => '/chats', '.chats td'],
   ['decisions', () => '/decisions', '.decision-list li >> nth=1'],
   ['decisions that were looked for', () => '/decisions?search=red', '.decision-list li'],
   ['what a search finds', () => '/search?q=hostile', '.search-view li'],

@@ -121,6 +121,7 @@ test('two keys in a row go to each view', async () => {
     ['c', '/cost', 'Cost'],
     ['g', '/gateway', 'Gateway'],
     ['a', '/machines', 'Machines'],
+    ['h', '/chats', 'Chats'],
     ['e', '/events', 'Events'],
     ['s', '/settings', 'Settings'],
     ['r', '/', 'Runs'],

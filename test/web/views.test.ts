@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { TestBox } from '../support/box.ts';
+import { installClaude, saveChat } from '../support/saved-chat.ts';
 import { type Team, TeamSquad } from '../support/team.ts';
 import { seriousFindings, useWebUi } from '../support/web-ui.ts';
 
 const squad = new TeamSquad();
 const webUi = useWebUi(squad);
 const box = new TestBox(squad);
+installClaude(squad);
+saveChat(squad, '11111111-1111-4111-8111-111111111111', 'Why are uploads slow?');
 let team: Team;
 beforeAll(async () => {
   team = await squad.work();
@@ -34,6 +37,7 @@ const VIEWS: [string, () => string, string][] = [
   ['cost', () => '/cost', '.cost table, .cost svg'],
   ['the gateway', () => '/gateway', '.gateway table'],
   ['machines', () => '/machines', '.machines td'],
+  ['chats', () => '/chats', '.chats td'],
   ['events', () => '/events', '.events li, .events tr'],
   ['settings', () => '/settings', '.settings table'],
   ['a search', () => '/search?q=retry', '.search-lines li'],

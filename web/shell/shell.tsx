@@ -136,7 +136,7 @@ function Notifier() {
 }
 
 /** Views with a workspace filter above them; the list of runs has its own. */
-const SCOPED = ['/reviews', '/merge', '/backlog', '/decisions', '/cost', '/search'];
+const SCOPED = ['/reviews', '/merge', '/backlog', '/decisions', '/cost', '/chats', '/search'];
 
 /** Workspace filter above a view. */
 function Scope() {

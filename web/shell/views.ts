@@ -9,6 +9,7 @@ export const VIEWS = [
   { name: 'Cost', href: '/cost', key: 'g c' },
   { name: 'Gateway', href: '/gateway', key: 'g g' },
   { name: 'Machines', href: '/machines', key: 'g a' },
+  { name: 'Chats', href: '/chats', key: 'g h' },
   { name: 'Events', href: '/events', key: 'g e' },
   { name: 'Search', href: '/search', key: 'g f' },
   { name: 'Settings', href: '/settings', key: 'g s' },

@@ -29,6 +29,8 @@ const ListedChat = z.object({
   openIn: z.object({ pid: z.number(), command: z.string() }).nullable(),
   /** The last run that used the chat. Null if no run of this workspace did. */
   run: RunId.nullable(),
+  /** False for a CLI that can only continue the chat itself. */
+  canBeForked: z.boolean(),
 });
 
 /** Chats that the installed agent CLIs keep for the workspace's folder, newest first. */
@@ -62,6 +64,7 @@ export const listChats = operation({
         ...{ engine, id, title, changedAt, openIn },
         short: short(id),
         run: runs.find(({ chatId }) => chatId === id)?.id ?? null,
+        canBeForked: call.services.engines.chatAdoption(engine) !== 'continues',
       })),
       more: Math.max(0, shown.length - limit),
       ofRuns: chats.length - shown.length,
