@@ -1,9 +1,11 @@
 /** Hubs that die while a CLI waits for permission: no line to it is lost, and none is sent twice. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { CliName } from '../../scripts/engine-clis.ts';
 import type { InboxItem } from '../../src/schema/inbox.ts';
+import { amountOf } from '../faults/figures.ts';
 import { dyingHub } from '../support/die-at.ts';
 import { isAlive, type TestSquad, until } from '../support/squad.ts';
 import { chosenClis } from './chosen-clis.ts';
@@ -11,8 +13,10 @@ import { EngineSquad, needsPermission } from './engine-squad.ts';
 import { mock } from './model-server/script.ts';
 
 const WAIT_TIMEOUT_MS = 60_000;
-/** How often each hub death is tried: `SQUAD_KILL_ROUNDS=20 npm run test:engines -- codex test/engines/squad-two-way`. */
-const ROUNDS = Number(process.env.SQUAD_KILL_ROUNDS ?? 1);
+/** All hub deaths: `SQUAD_FIGURES=whole npm run test:engines -- codex test/engines/squad-two-way -t "a hub dies"`. */
+const DEATHS = amountOf(100);
+/** Longest time from the start of a run to a hub death at a random moment. CLIs ask within it, or soon after. */
+const RANDOM_MS = 3_000;
 const ROLES = { careful: '---\npermission: read\napprovals: ask\n---\nYou look, and ask before all else.\n' };
 
 /** Lines that a CLI gets in a turn with one answer and no message. */
@@ -112,34 +116,49 @@ describe.each([...CASES, ...CONFIGURED])('$name as $engine', each => {
 
   // Lines that the hub sends before the answer.
   const before = each.sentFirst;
-  const deaths = [
+  const points = [
     ['the answer is stored and not sent', 'line:stored', before, 'yes', 1],
     ['the answer is sent', 'line:written', before, 'yes', 1],
+    ['the answer is sent in part', 'line:half', before, 'yes', 1],
     ['the answer is recorded as received', 'inbox:heard', 0, 'yes', 1],
     ['a refusal is stored and not sent', 'line:stored', before, 'no', 0],
+    ['a request is open', 'open', 0, 'yes', 1],
+    ['it wants, at a random moment', 'random', 0, 'yes', 1],
     ...(before > 0
       ? [
           ['the prompt is stored and not sent', 'line:stored', 0, 'yes', 1] as const,
           ['the prompt is sent', 'line:written', 0, 'yes', 1] as const,
+          ['the prompt is sent in part', 'line:half', 0, 'yes', 1] as const,
         ]
       : []),
   ] as const;
-  const rounds = Array.from({ length: ROUNDS }, () => deaths).flat();
-  test.each(rounds)('a hub dies when %s: the agent gets it once', async (_, point, passed, said, runs) => {
-    const dying = Promise.withResolvers<string | null>();
-    await using run = await asking(
-      each,
-      async squad => void (await dyingHub(squad, point, passed + 1)).died.then(dying.resolve),
-    );
-    const { id } = await run.item();
-    // The hub may be gone before it has told this one that the answer is taken.
-    await run.it.squad.run(['answer', id, said]);
-    expect(await dying.promise).toBe('SIGKILL');
-    expect(await run.end()).toMatchObject({ status: 'completed', result: 'Done.' });
-    expect(run.runs()).toBe(runs);
-    expect(run.sent()).toEqual(said === 'yes' ? each.allowed : each.refused);
-    expect(await run.items()).toEqual([expect.objectContaining({ id, state: 'answered', answer: said })]);
-  });
+  // The same agent as an engine of the configuration has the same driver.
+  const deaths = Array.from(
+    { length: each.engine === 'agent' ? 1 : DEATHS },
+    (_, nth) => [nth + 1, ...points[nth % points.length]!] as const,
+  );
+  test.each(deaths)(
+    '%i: a hub dies when %s: the agent gets each line once',
+    { tags: ['G1', 'G3'] },
+    async (...[, , point, passed, said, runs]) => {
+      const isCheckpoint = point.includes(':');
+      const dying = Promise.withResolvers<string | null>();
+      await using run = await asking(each, async squad => {
+        if (isCheckpoint) void (await dyingHub(squad, point, passed + 1)).died.then(dying.resolve);
+      });
+      if (point === 'random') await delay(Math.random() * RANDOM_MS);
+      if (point === 'open') await run.item();
+      if (!isCheckpoint) await run.kill();
+      const { id } = await run.item();
+      // The hub may be gone before it has told this one that the answer is taken.
+      await run.it.squad.run(['answer', id, said]);
+      if (isCheckpoint) expect(await dying.promise).toBe('SIGKILL');
+      expect(await run.end()).toMatchObject({ status: 'completed', result: 'Done.' });
+      expect(run.runs()).toBe(runs);
+      expect(run.sent()).toEqual(said === 'yes' ? each.allowed : each.refused);
+      expect(await run.items()).toEqual([expect.objectContaining({ id, state: 'answered', answer: said })]);
+    },
+  );
 
   test('reads a message in its running turn, unless that would end what it does', {
     tags: ['G2'],
