@@ -7,7 +7,8 @@ import { type ErrorShape, SquadError } from '../schema/error.ts';
  * takes longer to start.
  */
 export const MAX_INLINE_CHARS = 8 * 1024;
-const TASK_TIMEOUT_MS = 10_000;
+/** On a busy machine the thread alone can take seconds to start. */
+const TASK_TIMEOUT_MS = 30_000;
 const IDLE_MS = 10_000;
 /** Heap limit: a hostile file can exhaust the memory of the thread, but not that of the hub. */
 const MAX_HEAP_MB = 512;

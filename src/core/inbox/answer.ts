@@ -1,4 +1,3 @@
-import { runInNewContext } from 'node:vm';
 import { isObject } from '../../base/json.ts';
 import { oneLine, visibleText } from '../../base/text.ts';
 import { SquadError } from '../../schema/error.ts';
@@ -12,6 +11,7 @@ import {
   whyWithdrawn,
   YES,
 } from '../../schema/inbox.ts';
+import { withCpuLimit } from '../cpu-limit.ts';
 import { checkText, didYouMean, parseJson } from '../text.ts';
 
 type Json = Record<string, unknown>;
@@ -21,12 +21,7 @@ type Limits = Pick<
 >;
 
 const MAX_PATTERN_LENGTH = 500;
-/**
- * Limit in CPU time. On a busy machine a harmless pattern can exceed it by the clock, so a timeout is retried until
- * this much CPU time is used.
- */
 const PATTERN_CPU_MS = 50;
-const MAX_PATTERN_TRIES = 20;
 const FORMATS: Record<string, (text: string) => boolean> = {
   email: text => /^[^\s@]+@[^\s@]+$/.test(text),
   uri: text => URL.canParse(text),
@@ -77,22 +72,13 @@ function textOutside({ minLength = 0, maxLength, pattern, format }: Limits, text
   return pattern !== undefined && !matches(pattern, text) ? `must match ${pattern}` : null;
 }
 
-/**
- * A server's pattern may never finish, and only code in a `vm` script can be stopped. If the pattern takes too long,
- * the value counts as a match, and the server has to check it.
- */
+/** A server's pattern may take for ever or exhaust the stack. Then the value counts as a match, and the server has to check it. */
 function matches(pattern: string, text: string): boolean {
-  const before = process.threadCpuUsage();
-  for (let tries = 0; tries < MAX_PATTERN_TRIES; tries++) {
-    try {
-      const options = { timeout: PATTERN_CPU_MS };
-      return runInNewContext('new RegExp(pattern, "u").test(text)', { pattern, text }, options);
-    } catch {
-      const { user, system } = process.threadCpuUsage(before);
-      if ((user + system) / 1_000 >= PATTERN_CPU_MS) return true;
-    }
+  try {
+    return withCpuLimit(PATTERN_CPU_MS, () => new RegExp(pattern, 'u').test(text));
+  } catch {
+    return true;
   }
-  return true;
 }
 
 function isPattern(pattern: string): boolean {

@@ -1,5 +1,5 @@
-import { Script } from 'node:vm';
 import type { JsonSchema, RunError } from '../../schema/run.ts';
+import { isOverCpuLimit, withCpuLimit } from '../cpu-limit.ts';
 import { offThread, TookTooLong } from '../off-thread.ts';
 import { longestStart } from './digest.ts';
 
@@ -33,8 +33,8 @@ const KNOWN = Object.keys(CHECKERS).map(addressOf).join(', ');
 
 const MAX_PROBLEMS = 5;
 /**
- * Timeouts for compiling a schema and for checking a value. Both take milliseconds on an idle machine, but a
- * backtracking pattern would never end and block all other work.
+ * CPU time for compiling a schema and for checking a value. Both need milliseconds, but a backtracking pattern
+ * would never end and block all other work.
  */
 const MAX_COMPILE_MS = 3_000;
 const MAX_CHECK_MS = 1_000;
@@ -55,7 +55,7 @@ async function faultOf(schema: JsonSchema, onUnknownFormat: (name: string) => vo
     const Checker = await checkerFor(schema);
     // Formats are not checked: a `$ref` that resolves is good enough, even if it is no valid URI.
     const ajv = new Checker({ ...OPTIONS, validateFormats: false });
-    if (bounded(() => ajv.validateSchema(withoutDialect(schema)), MAX_COMPILE_MS) !== true)
+    if (withCpuLimit(MAX_COMPILE_MS, () => ajv.validateSchema(withoutDialect(schema))) !== true)
       return problemsOf(eachOnce(ajv.errors ?? []), 'the schema');
     await compile(schema, onUnknownFormat);
     return null;
@@ -69,7 +69,7 @@ export async function checkValue(schema: JsonSchema, value: unknown): Promise<st
   try {
     const check = await compile(schema);
     // Only `true` means a match: a schema can make the check return a promise.
-    if (bounded(() => check(value), MAX_CHECK_MS) === true) return null;
+    if (withCpuLimit(MAX_CHECK_MS, () => check(value)) === true) return null;
     return problemsOf(check.errors ?? [], 'the answer');
   } catch (thrown) {
     return `it could not be checked (${errorText(thrown)})`;
@@ -109,7 +109,7 @@ async function compile(schema: JsonSchema, onUnknownFormat: (name: string) => vo
   };
   const ajv = new Checker({ ...OPTIONS, logger: { log() {}, warn, error() {} } });
   formats.default(ajv);
-  return bounded(() => ajv.compile(withoutDialect(schema)), MAX_COMPILE_MS);
+  return withCpuLimit(MAX_COMPILE_MS, () => ajv.compile(withoutDialect(schema)));
 }
 
 function hasAsyncPart(part: unknown): boolean {
@@ -129,27 +129,8 @@ function withoutDialect({ $schema, ...rest }: JsonSchema): JsonSchema {
   return rest;
 }
 
-const CALL = new Script('globalThis.__squadBounded()');
-
-/** Runs synchronous code and interrupts it after the timeout. */
-function bounded<T>(act: () => T, timeout: number): T {
-  const room = globalThis as { __squadBounded?: () => void };
-  let result: { value: T } | null = null;
-  room.__squadBounded = () => {
-    result = { value: act() };
-  };
-  try {
-    CALL.runInThisContext({ timeout });
-    return result!.value;
-  } finally {
-    delete room.__squadBounded;
-  }
-}
-
-function errorText(thrown: unknown): string {
-  const { code, message } = thrown as { code?: string; message?: string };
-  return code === 'ERR_SCRIPT_EXECUTION_TIMEOUT' ? 'it takes too long' : (message ?? String(thrown));
-}
+const errorText = (thrown: unknown): string =>
+  isOverCpuLimit(thrown) ? 'it takes too long' : ((thrown as { message?: string }).message ?? String(thrown));
 
 /**
  * A short schema can take seconds (backtracking patterns, recursive references), so no schema is checked in the hub's
