@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
-import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { SlowFirst } from './scripts/slow-first.ts';
 import { tagNames } from './scripts/test-tags.ts';
 import { COMPILE_CACHE } from './test/support/compile-cache.ts';
 import { define } from './vite.config.ts';
@@ -14,21 +14,6 @@ const filesWith = (pattern: RegExp, files: string): string[] =>
   globSync(files).filter(file => pattern.test(readFileSync(file, 'utf8')));
 const alone = filesWith(MEASURES_ITSELF, '{src,web,test}/**/*.test.ts');
 const programs = filesWith(STARTS_PROGRAMS, '{src,web}/**/*.test.ts');
-
-/** Short files that take long: their tests repeat what they do, or wait for time limits. */
-const SHORT_AND_SLOW =
-  /\/test\/(faults\/(gateway|faults|abandoned|sandbox-deaths)|conformance\/\w+|e2e\/setup\/(newcomer|doctor-policy))\.test\.ts$/;
-
-/** Vitest starts the longest files of a project first. A slow file at the end would leave a processor without work. */
-class SlowFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const projects = Map.groupBy(await super.sort(files), ({ project }) => project.name);
-    return [...projects.values()].flatMap(ofProject => {
-      const slow = ofProject.filter(({ moduleId }) => SHORT_AND_SLOW.test(moduleId));
-      return [...slow, ...ofProject.filter(file => !slow.includes(file))];
-    });
-  }
-}
 
 /** Files that run with SQLite, and a second time with PostgreSQL. */
 const ON_BOTH_DATABASES = [
@@ -87,7 +72,8 @@ const project = (
 export default defineConfig({
   test: {
     globalSetup: ['test/support/build-once.ts'],
-    maxWorkers: 3,
+    // For two processors: a test that starts programs waits for about half of its time.
+    maxWorkers: 4,
     sequence: { sequencer: SlowFirst },
     projects: [
       // Files take turns in a few processes: a new process for each file would import the same modules again.

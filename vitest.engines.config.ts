@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { SlowFirst } from './scripts/slow-first.ts';
 import { tagNames } from './scripts/test-tags.ts';
 import { COMPILE_CACHE } from './test/support/compile-cache.ts';
 
@@ -11,6 +12,7 @@ export default defineConfig({
     env: { NODE_COMPILE_CACHE: COMPILE_CACHE },
     pool: 'forks',
     maxWorkers: 3,
+    sequence: { sequencer: SlowFirst },
     testTimeout: 300_000,
     hookTimeout: 120_000,
     teardownTimeout: 10_000,

@@ -256,8 +256,11 @@ describe('an open tab', () => {
     const linger = { SQUAD_HUB_LINGER_MS: '2000' };
     await using kept = new TestSquad(linger);
     await using idle = new TestSquad(linger);
+    // Keeps the hub until the tab is open, which takes longer than the hub lingers on a busy machine.
+    const keeper = await kept.client();
     const client = await openClient(kept);
     await client.receives('hello');
+    await keeper.close();
     const pid = await kept.hubPid();
     const idlePid = await idle.hubPid();
     await until('the hub without a page is gone', () => !isAlive(idlePid));

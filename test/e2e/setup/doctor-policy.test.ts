@@ -1,12 +1,4 @@
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -113,17 +105,20 @@ test('the rules of an agent CLI are shown with the version that they were tried 
   tags: ['F5'],
 }, async () => {
   const squad = newSquad();
-  const bin = join(squad.root, 'programs');
-  mkdirSync(bin);
+  // The output for a machine without bubblewrap, which has these rules too.
+  const env = withoutBubblewrap(squad);
   const newer = cliProfile('qwen').versions!.tested.replace(/\d+$/, last => String(Number(last) + 1));
   for (const [name, version] of [
     ['codex', cliProfile('codex').versions!.tested],
     ['qwen', newer],
   ]) {
-    writeFileSync(join(bin, name!), `#!/bin/sh\necho ${version}\n`);
-    chmodSync(join(bin, name!), 0o755);
+    writeFileSync(join(squad.root, 'bin', name!), `#!/bin/sh\necho ${version}\n`, { mode: 0o755 });
   }
-  const { stdout } = await prove(squad, [], { PATH: `${bin}:${squad.env.PATH}` });
+  const { code, stdout } = await prove(squad, [], env);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(
+    /^strict network: models\n {2}advisory: .*bubblewrap \(bwrap\) was not found in\s+PATH/m,
+  );
   expect(stdout).toMatch(/^ {2}claude tried with [\d.]+$/m);
   expect(stdout).toMatch(/^ {2}codex tried with [\d.]+, which is installed$/m);
   expect(stdout).toMatch(new RegExp(`^ {2}qwen tried with [\\d.]+, not with the installed ${newer}$`, 'm'));
@@ -152,15 +147,7 @@ test('without bubblewrap nothing is enforced, which is an error only where the s
   tags: ['I3', 'F5'],
 }, async () => {
   const squad = newSquad();
-  const bin = join(squad.root, 'bin');
-  mkdirSync(bin);
-  for (const name of readdirSync('/usr/bin').filter(name => name !== 'bwrap'))
-    symlinkSync(join('/usr/bin', name), join(bin, name));
-  const env = { PATH: `${dirname(process.execPath)}:${bin}` };
-  const { stdout } = await prove(squad, [], env);
-  expect(stdout).toMatch(
-    /^strict network: models\n {2}advisory: .*bubblewrap \(bwrap\) was not found in\s+PATH/m,
-  );
+  const env = withoutBubblewrap(squad);
   setUser(squad, { sandbox: 'strict' });
   const found = await report(squad, env);
   expect(found).toMatchObject({ ok: false, code: 1, problems: [expect.stringContaining('ask for strict')] });
@@ -181,6 +168,15 @@ test('Ctrl-C leaves no process, no file and no listener behind', { tags: ['I3'] 
   expect((await end).code).toBe(130);
   nothingIsLeft(squad, child.pid!);
 });
+
+/** An environment with every program of the system but this one, in a folder `bin`. */
+function withoutBubblewrap(squad: TestSquad): { PATH: string } {
+  const bin = join(squad.root, 'bin');
+  mkdirSync(bin);
+  for (const name of readdirSync('/usr/bin').filter(name => name !== 'bwrap'))
+    symlinkSync(join('/usr/bin', name), join(bin, name));
+  return { PATH: `${dirname(process.execPath)}:${bin}` };
+}
 
 /** Turns of runs of the proof that have begun. */
 const turnsBelow = (squad: TestSquad): number =>
