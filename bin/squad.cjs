@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Old syntax on purpose: this file must run, and speak, on any Node there is.
+// Old syntax on purpose: this file must run on any old Node, to print that the Node is too old.
 'use strict';
 // better-sqlite3 needs Node-API 10, which came with Node 22.14 and 23.6. With less, it crashes without a message.
 var tooOld = !(+process.versions.napi >= 10);
@@ -14,7 +14,7 @@ if (process.platform === 'win32') {
   // `squad` alone, which people type often: a small program.
   require('../dist/overview.cjs');
 } else if (process.argv[2] === 'mcp' && !/^(?!serve$)[^-]/.test(process.argv[3] || '')) {
-  // With another word it is a command. A client waits for this one: it loads the relay and nothing else.
+  // `squad mcp` without a subcommand. A client waits for it to start, so only the relay is loaded.
   require('../dist/relay.cjs');
 } else if (
   process.argv.length < 4 &&

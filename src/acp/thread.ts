@@ -71,7 +71,7 @@ export class Thread {
     this.ports = ports;
   }
 
-  /** True once the first run has been requested. Its role holds for the whole thread. */
+  /** True once the first run has been requested. From then on the role of the thread cannot change. */
   get hasBegun(): boolean {
     return this.shown !== null;
   }

@@ -153,8 +153,8 @@ interface RunEndpointPorts {
 }
 
 /**
- * Creates a new token for each turn, and returns the address where the agent reaches Squad. The token's hash is
- * stored with the start of the turn. Until then a later hub reads the hash from the file.
+ * Creates a new token for each turn, and returns the address where the agent reaches Squad. The start of the turn is
+ * stored with the token's hash. If the hub dies before that, `restoreTokens` reads the token from the identity file.
  */
 export async function endpointOf(
   run: Run,

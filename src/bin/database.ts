@@ -25,7 +25,7 @@ async function perform(action: () => Promise<object>): Promise<void> {
     const lock = takeLock(lockPath(home));
     if (!lock)
       throw new SquadError('DATABASE_LOCKED', `The hub of ${home} is running and uses its database.`, {
-        suggestions: ['Stop it with `squad hub stop` and try again. Agents keep running.'],
+        suggestions: ['Stop the hub with `squad hub stop` and try again. Agents keep running.'],
       });
     answer = { ok: await action().finally(() => lock.release()) };
   } catch (thrown) {

@@ -49,7 +49,7 @@ const BACK_OFF_MS = { first: 20, max: 640 };
 const HANDOVER_MS = 5_000;
 const SOCKET_RESTORED_MS = 4_000;
 const KNOCK_MS = 100;
-/** Running time from which the exit of a hub is not due to this client's request. */
+/** A hub that ran this long before it exited did not exit because of this client's request. */
 const STEADY_MS = 5_000;
 
 const backOff = (failedConnects: number): Promise<void> =>
@@ -251,8 +251,9 @@ export class HubClient {
   }
 
   /**
-   * Repeats at the next hub the calls that an idle hub did not read before it exited. The hub's last line can be lost
-   * if we wrote into a closing connection. Then the failed write shows that the call was not read.
+   * Sends calls that an idle hub did not read before it exited to the next hub. Normally the last line of the hub
+   * reports that it was idle. That line can be lost when this client writes into a closing connection. In that case
+   * the failed write shows that the hub did not read the call.
    */
   private async disconnected(): Promise<void> {
     const isUnaccepted = this.bye?.idle || [...this.open.values()].every(open => !open.isSent);

@@ -66,9 +66,14 @@ export interface Asked {
 }
 
 /**
- * Condition for a run to call an operation: none, `spawn` in its role (`lead`: with proof of identity, because the
- * operation is about questions to that run), being a subagent's call, a role that records decisions, a role that sends
- * messages, proof of identity alone, `approvals: ask`, or a type of role (`typed`: any type).
+ * Condition for a run to call an operation.
+ * - `always`: none.
+ * - `spawn`: its role may start runs. `lead`: also proof of identity, because the operation is about questions to it.
+ * - `subagent`: the run is a call of a subagent.
+ * - `record`: its role records decisions. `messages`: its role sends messages.
+ * - `proven`: proof of identity alone.
+ * - `approvals`: its role has `approvals: ask`.
+ * - A type: its role has this type. `typed`: its role has any type.
  */
 export type AgentAccess =
   | 'always'

@@ -1,8 +1,8 @@
 import type { RunOptions } from '../schema/run.ts';
 
 /**
- * True if a CLI that can ask the user has to do so, for which it reads lines while it works. The hub can write the input
- * file only on its own machine.
+ * True if the agent has to ask the user for permissions, in a CLI that can do so. The CLI then reads the answers from an
+ * input file while it works. The hub can write that file only on its own machine.
  */
 export const asksUser = ({
   approvals,

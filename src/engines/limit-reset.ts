@@ -1,6 +1,9 @@
 import type { EngineEvent, EngineReader, LimitReset } from '../core/ports/engine.ts';
 
-/** The reader of any engine, which also takes the time of a reset from the error message of a limited turn. */
+/**
+ * Extends the reader of any engine: if a turn ended at a usage limit, takes the time of the reset from the error
+ * message.
+ */
 export function readingResets(reader: EngineReader): EngineReader {
   const read = (events: EngineEvent[]) => events.map(withReset);
   const { tooLong, finish } = reader;

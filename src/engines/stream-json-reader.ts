@@ -35,7 +35,7 @@ export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
   let counted: Counted | null = null;
   let ended = false;
   let chat: string | null = null;
-  /** When the limit is reset that the CLI last reported as used up. */
+  /** Reset time of the usage limit that the CLI last reported as used up. */
   let reset: LimitReset | null = null;
 
   function said(line: Fields): EngineEvent[] {

@@ -367,7 +367,10 @@ export function createAdmin(options: AdminOptions): GatewayAdmin {
   }
 }
 
-/** Leaves out unused servers if a newer one has the same id: another value of a variable makes it another server. */
+/**
+ * Leaves out unused servers that a newer server with the same id has replaced. A server whose variables have other
+ * values is a new server.
+ */
 function withoutPredecessors(servers: PooledServer[]): PooledServer[] {
   const newest = new Map(servers.flatMap(server => (server.isOwn ? [] : [[server.id, server]])));
   return servers.filter(server => server.users.size > 0 || newest.get(server.id) === server);

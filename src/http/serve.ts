@@ -185,7 +185,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     connectionsCheckingInterval: CHECK_EVERY_MS,
     // Other upgrade requests are answered like ordinary requests.
     shouldUpgradeCallback: isLive,
-    // The guard refuses a request without Host itself, with an error code.
+    // Node would refuse a request without a Host header with a bare status. The guard refuses it with an error code.
     requireHostHeader: false,
   };
   const unauthenticated = new UnauthenticatedConnections();
@@ -355,5 +355,5 @@ const BUG: Refusal = {
   status: 500,
   code: 'INTERNAL',
   message: 'A bug in Squad',
-  suggestions: ['`squad hub log` shows it.'],
+  suggestions: ['`squad hub log` shows the error.'],
 };

@@ -1,6 +1,6 @@
 export interface LifetimeOptions {
   lingerMs: number;
-  /** Whether any run or hook has not ended. */
+  /** True while any run or hook has not ended. */
   isBusy(): boolean;
   callsInFlight(): number;
   end(reason: string): void;

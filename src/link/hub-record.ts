@@ -87,8 +87,8 @@ export function noAnswer(home: string): Error & { code: string; suggestions: str
   return Object.assign(new Error(`The hub${pid === null ? '' : ` (pid ${pid})`} does not answer`), {
     code: 'HUB_UNREACHABLE',
     suggestions: [
-      'If this lasts, run `squad hub stop --force`. Agents keep running, and the next command starts a new hub.',
-      '`squad hub log` shows what it did last.',
+      'If the hub does not answer again soon, run `squad hub stop --force`. Agents keep running, and the next command starts a new hub.',
+      '`squad hub log` shows what the hub did last.',
     ],
   });
 }

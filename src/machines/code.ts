@@ -136,8 +136,8 @@ async function download(link: Link, path: string, size: number, file: string): P
 const tooLarge = ({ id, options }: Run, size: number): SquadError =>
   new SquadError(
     'GIT_FAILED',
-    `The work of ${id} on ${options.machine} is ${formatBytes(size)}; at most ${formatBytes(MAX_BUNDLE)} are taken back`,
-    { suggestions: ['It is still in the work tree there, below ~/.squad-runner.'] },
+    `The work of ${id} on ${options.machine} is ${formatBytes(size)}; Squad fetches at most ${formatBytes(MAX_BUNDLE)}`,
+    { suggestions: ['The work is still in the work tree on that machine, below ~/.squad-runner.'] },
   );
 
 function fromThere({ options }: Run, thrown: unknown): unknown {

@@ -83,7 +83,7 @@ export class Link {
    * looks like a clock that is behind.
    */
   clockAheadMs = 0;
-  /** Time at which the request was sent that is answered next: the first unanswered ping, or the connection. */
+  /** Time at which the first unanswered ping was sent, or at which the connection began if no ping was sent yet. */
   private askedAt = 0;
 
   constructor(ports: LinkPorts) {
@@ -294,7 +294,10 @@ export class Link {
     request.resolve({ answer, body });
   }
 
-  /** Stores the times that the box reported. It read its clocks after it was asked, and before its answer came. */
+  /**
+   * Stores the times that the box reported. The box read its clocks between our request and its answer, which limits
+   * how far its clock can be ahead.
+   */
   private takeTimes({ boot, now }: { boot: number; now: number }): void {
     this.boot = boot;
     const [least, most] = [now - Date.now(), now - this.askedAt];
@@ -336,9 +339,11 @@ function handshake(send: () => void, onHello: (hello: Hello) => void): (chunk: B
     if (before.length > MAX_CHATTER)
       throw new SquadError(
         'MACHINE_UNSUITABLE',
-        `The shell there printed more than ${MAX_CHATTER / 1024} KiB before the handshake of the runner`,
+        `The login shell of the machine printed more than ${MAX_CHATTER / 1024} KiB before the handshake of the runner`,
         {
-          suggestions: ['Make its shell profile print nothing in sessions without a terminal.'],
+          suggestions: [
+            'Make the shell profile on the machine print nothing in sessions without a terminal.',
+          ],
         },
       );
     return Buffer.alloc(0);

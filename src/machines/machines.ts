@@ -242,7 +242,7 @@ export class BoxMachines implements MachineAdmin {
           `${machine.address} is another machine than the one that was added`,
           {
             suggestions: [
-              `If that is right, remove it and add it again: \`squad machines rm ${shellWord(machine.name)}\`.`,
+              `If you replaced the machine on purpose, remove it and add it again: \`squad machines rm ${shellWord(machine.name)}\`.`,
             ],
           },
         );

@@ -186,7 +186,7 @@ export class Traffic {
  */
 const isId = (id: unknown): id is Id => typeof id === 'string' || Number.isSafeInteger(id);
 
-/** Null unless the line is a JSON object: the hub answers such a line, and the relay only copies it. */
+/** Null for a line that is not a JSON object: the relay only copies that line, and the hub answers it. */
 function parse(line: Buffer): Message | null {
   const value = isUtf8(line) ? tryParseJson(line.toString()) : null;
   return isObject(value) ? value : null;

@@ -99,7 +99,7 @@ export class BoxCode {
   }
 
   /**
-   * Stores commits and changes that the hub does not have under a ref: the hub could not fetch them, or did not wait
+   * Saves commits and changes that the hub does not have, under a ref. The hub could not fetch them, or did not wait
    * for them.
    */
   private async keepUnknown(path: string, worktree: string, have: readonly string[]): Promise<string | null> {

@@ -144,7 +144,7 @@ export const HubSettings = z.object({
     .default(60),
   /** Which runs get a tmux window, if tmux is available. */
   'tmux.sessions': z.enum(['worktree', 'all', 'off']).default('worktree'),
-  /** Runs that are sandboxed although nothing asks for it, if a sandbox is available. */
+  /** Runs that get a sandbox by default, if a sandbox is available. */
   'sandbox.default': z.enum(['worktree', 'off']).default('worktree'),
   /** How long an agent on another machine may continue without the hub, if its role has `takeover: true`. */
   'machines.lease_seconds': z.coerce.number().int().min(10).max(3600).default(60),

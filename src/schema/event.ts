@@ -23,7 +23,7 @@ export const EventBody = z.discriminatedUnion('type', [
     why: z.string(),
     /** Number of runs that were missing in the database. */
     restored: z.number(),
-    /** Number of runs that were out of date in the database. */
+    /** Number of runs whose rows in the database were older than the records in their folders. */
     updated: z.number(),
     /** Number of missing runs without a record in their folder. */
     unrecorded: z.number(),

@@ -14,7 +14,7 @@ export const PERMISSION_TEXT: Record<Permission, string> = {
 export const SANDBOX_TEXT: Record<SandboxLevel, string> = {
   off: "all of the user's rights",
   workspace: 'write only in its folder, the rest of the home hidden',
-  strict: 'the same, and only allowed hosts',
+  strict: 'like workspace, and only allowed hosts',
 };
 
 export const NETWORK_TEXT: Record<NetworkAccess, string> = {

@@ -34,8 +34,8 @@ export function Banner() {
       {isStranger.value ? (
         <span>
           <strong>The hub that served this page has stopped.</strong> A newer hub or another program uses its
-          port now. This tab sent it nothing. The data shown is from <Ago at={since} />. To reopen the web UI:{' '}
-          <Command text="squad open" />
+          port now, and this tab has sent nothing to that program. The data shown is from <Ago at={since} />.
+          To reopen the web UI: <Command text="squad open" />
         </span>
       ) : isHubStopped.value ? (
         <span>
@@ -45,12 +45,12 @@ export function Banner() {
       ) : connection.value === 'reconnecting' ? (
         <span>
           <strong>Connection lost, reconnecting.</strong> The data shown is from <Ago at={since} />. If the
-          hub was killed, this brings it back: <Command text="squad open" />
+          hub was killed, start it again: <Command text="squad open" />
         </span>
       ) : (
         <span>
           <strong>The hub does not answer.</strong> The data shown is from <Ago at={since} />. Agents keep
-          working until they need the hub. To bring it back: <Command text="squad open" />
+          working until they need the hub. To bring the hub back: <Command text="squad open" />
         </span>
       )}
     </div>

@@ -100,7 +100,7 @@ export function Confirm(props: ConfirmProps) {
           </button>
           <button
             type="submit"
-            // The browser focuses it when it opens the dialog, so that no key comes before that.
+            // `autofocus` moves the focus while the dialog opens, so that no key press comes before.
             autofocus={!hasFields}
             class={`button ${tone}`}
             aria-disabled={isBusy || undefined}

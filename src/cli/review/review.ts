@@ -70,7 +70,7 @@ async function reviewDiff(
   const last = shown.reviews.at(-1);
   if (!last)
     throw new SquadError('DIFF_UNAVAILABLE', `${shown.run.id} has no reviews yet`, {
-      suggestions: [`\`squad diff ${shellWord(shown.run.id)}\` shows what it changed so far.`],
+      suggestions: [`\`squad diff ${shellWord(shown.run.id)}\` shows what the run has changed so far.`],
     });
   const diff = await client.call('diff_review', { review: last.id });
   if (context.json) printJson(context.out, { review: last.id, iteration: last.iteration, ...diff });

@@ -142,7 +142,7 @@ function environment(agentEnv: Record<string, string>, cwd: string): NodeJS.Proc
 const noTerminal = ({ run_id: id, is_over }: TakenOver): SquadError =>
   new SquadError('INVALID_INPUT', `Taking over ${id} needs an interactive terminal`, {
     suggestions: [
-      `Without one: ${is_over ? '' : `\`squad cancel ${shellWord(id)}\`, then `}\`squad reply ${shellWord(id)} "…"\`.`,
+      `Without an interactive terminal, use ${is_over ? '' : `\`squad cancel ${shellWord(id)}\`, then `}\`squad reply ${shellWord(id)} "…"\`.`,
     ],
   });
 

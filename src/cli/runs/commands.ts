@@ -101,7 +101,7 @@ export function addRunCommands(program: Command, { command, does }: CommandMaker
     .addOption(
       new Option(
         '--sandbox <level>',
-        'Confinement of the agent: a sandbox hides the chat, so only off is possible',
+        'Confinement of the agent; only off works, because a sandbox hides the chat',
       ).choices(SandboxLevel.options),
     )
     .option('--budget <usd>', 'Stop the agent once it has cost this many US dollars', text =>
@@ -131,7 +131,7 @@ export function addRunCommands(program: Command, { command, does }: CommandMaker
     .action(
       does((context, run: string, text: string, options: object) => tellCommand(run, text, options, context)),
     );
-  command(program, 'interrupt <run>', 'End the turn of an agent softly, so that its chat can be continued')
+  command(program, 'interrupt <run>', 'Ask an agent to end its turn, so that its chat can be continued')
     .addHelpText('after', examples('squad interrupt run_4x8d2k6mfp'))
     .action(does((context, run: string) => interruptCommand(run, context)));
   command(program, 'retry <id>', 'Repeat a run, or the runs of a squad that did not complete')

@@ -223,7 +223,7 @@ function refuseOthers(only: readonly string[], roles: readonly string[]): void {
   const other = only.find(role => !roles.includes(role));
   if (other !== undefined)
     throw new SquadError('INVALID_INPUT', `--only ${visibleLine(other)} matches none of these runs`, {
-      suggestions: [`Their roles are: ${roles.map(visibleLine).join(', ')}. Nothing was started.`],
+      suggestions: [`Roles of these runs: ${roles.map(visibleLine).join(', ')}. Nothing was started.`],
     });
 }
 

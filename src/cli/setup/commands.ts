@@ -25,7 +25,7 @@ export function addSetupCommands(program: Command, { command, does }: CommandMak
     )
     .action(does((context, client: string, options: object) => installCommand(client, options, context)));
   command(program, 'doctor', 'Check everything that runs depend on')
-    .option('--policy', 'Attack decoys at each sandbox level, and show what enforces each rule')
+    .option('--policy', 'Try forbidden actions on decoys at each sandbox level, and show what blocks them')
     .action(
       does((context, { policy = false }: { policy?: boolean }) =>
         policy ? doctorPolicyCommand(context) : doctorCommand(context),

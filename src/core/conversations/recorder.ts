@@ -45,7 +45,7 @@ class TracedTurn {
     else this.isMissing = true;
   }
 
-  /** Returns true only once for each position, when storing its message fails. */
+  /** Call this when storing the message at this position failed. Returns true only for its first failure. */
   failsFirst(position: number): boolean {
     if (this.failed.has(position)) return false;
     this.failed.add(position);

@@ -131,7 +131,7 @@ export function budgetFrom(
       'BUDGET_EXCEEDED',
       `The budget of run ${parent} is used up, so it cannot start more runs`,
       {
-        suggestions: ['Work so far is kept. Raise its max_cost_usd, or the `budget` of its role.'],
+        suggestions: ['Work so far is kept. Raise max_cost_usd of that run, or the `budget` of its role.'],
       },
     );
   const share = left / count;

@@ -73,7 +73,7 @@ function readDefinition(raw: unknown, redact: Redact): Definition | string {
 class Excess extends Error {}
 
 interface Place {
-  /** Number of schemas around this place. 0 for the definition itself. */
+  /** Number of schemas that contain this place. 0 for the definition itself. */
   level: number;
   depth: number;
   /** True if this object maps names to schemas and is not itself a schema. */

@@ -39,7 +39,7 @@ export function exposedName(server: string, tool: string): string {
   return `${readable}_${digits}`;
 }
 
-/** Server id without underscores that would hide where the id ends in a name. */
+/** Server id without underscores that would hide where the id ends in `{server}__{tool}`. */
 const plainId = (id: string): string =>
   /^_|__|_$/.test(id) ? id.replace(/_{2,}/g, '_').replace(/^_|_$/g, '') || 'server' : id;
 

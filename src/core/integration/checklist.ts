@@ -124,8 +124,8 @@ function failed({ branches }: Facts, check: NonNullable<Facts['check']>): Blocke
     message: `The check failed on the merged result: ${describeEnd(check)}`,
     suggestions: [
       only
-        ? `See its output above, then run \`squad reply ${shellWord(only.runId)} "Fix what the check reports: …"\`.`
-        : 'See its output above. `squad integrate RUN` tries one branch alone, so you can find the one that fails.',
+        ? `See the output of the check above, then run \`squad reply ${shellWord(only.runId)} "Fix what the check reports: …"\`.`
+        : 'See the output of the check above. `squad integrate RUN` tries one branch alone, so you can find the branch that fails.',
     ],
   };
 }

@@ -143,8 +143,8 @@ export interface Store extends BoardStore {
   /** Applies changes in order, several in one transaction. Resolves when this change is on disk. */
   commit(change: Change): Promise<void>;
   /**
-   * Resolves when the records of these runs are written to their folders too. Those in `now` (default: all) are written
-   * at once, the others with the next commit about each, or a moment later.
+   * Resolves when the records of these runs are written to their folders too. Records of the runs in `now` (default:
+   * all) are written at once. Each other record is written with the next commit about its run, or after a short delay.
    */
   recorded?(ids: readonly RunId[], now?: readonly RunId[]): Promise<void>;
   squad(id: SquadId): Promise<Squad | null>;
@@ -189,8 +189,8 @@ export interface Store extends BoardStore {
   /** Ids of the newest runs and squads, for suggestions. */
   recentIds(limit: number): Promise<string[]>;
   /**
-   * Known cost of a squad, or of the runs created between these times, rounded to a quarter of an hour. The cost
-   * between two times comes from sums, without reading rows of runs.
+   * Known cost of a squad, or of the runs created between these times. The times are rounded to a quarter of an hour,
+   * because the cost comes from stored sums, without reading rows of runs.
    */
   spent(filter: { since?: number; until?: number; squadId?: SquadId }): Promise<number>;
   /**

@@ -129,9 +129,10 @@ export interface Worktrees {
   /** Creates the branch again at this commit. False if the commit is gone too. Throws GIT_FAILED. */
   restoreBranch(worktree: Worktree, commit: string): Promise<boolean>;
   /**
-   * For a run in a sandbox: (re)creates its private Git folder from the state of the repository and returns the mounts of the
-   * folder and of Git. Called before each turn. Throws GIT_FAILED. `set-up`: writable, and the work tree need not be complete.
-   * `isInUse`: another sandboxed run is in the work tree, so its private Git folder must not be replaced (default: false).
+   * Prepares the work tree for a run in a sandbox: creates its private Git folder, or updates it from the repository, and
+   * returns the mounts of the work tree and of Git. Called before each turn. Throws GIT_FAILED. With `set-up` the work tree
+   * is writable and may be incomplete. With `isInUse` (default: false) another sandboxed run uses the work tree, so its
+   * private Git folder is not replaced.
    */
   confine(worktree: Worktree, access: 'read' | 'write' | 'set-up', isInUse?: boolean): Promise<Mount[]>;
   /**

@@ -29,7 +29,7 @@ export async function retryWhileBranchMoves<T>(act: () => Promise<T>): Promise<T
 
 type FeedbackIntent = Extract<Intent, { kind: 'send_feedback' }>;
 
-/** Timeout for another git process, where a later retry is possible. */
+/** How long to wait for another git process to release the branch. It is short, because the change can be retried. */
 export const BRANCH_LOCK_TIMEOUT_MS = 500;
 
 /** Commits the feedback to the coder's branch and closes the review: both or neither. Returns the closed review. */

@@ -193,8 +193,8 @@ export class ReviewLoop {
   }
 
   /**
-   * Finishes or undoes interrupted work of an earlier hub. Must run before the runner judges ended runs: a reviewer
-   * whose feedback was given did not end without feedback. With `of` only these intents.
+   * Finishes or undoes interrupted work of an earlier hub. Must run before the runner judges ended runs: otherwise a
+   * reviewer whose feedback was being delivered would count as ended without feedback. With `of` only these intents.
    */
   finishIntents(of: readonly string[] | null = null): Promise<void> {
     return finishIntents(this.ports, of);

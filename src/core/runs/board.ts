@@ -45,7 +45,7 @@ export interface BoardPage {
   live: Readonly<Record<'needs_you' | 'running' | 'queued', readonly RunId[]>>;
 }
 
-/** Maximum number of stored lists. Fewer people page through lists at the same time. */
+/** Maximum number of stored lists. It is higher than the number of people who page through lists at the same time. */
 const MAX_KEPT = 64;
 
 /** Keeps the newest lists that clients page through. */

@@ -6,7 +6,7 @@ import type { LimitReset } from '../ports/engine.ts';
 const MARGIN_MS = 1_000;
 /** First wait for a limit without a time. Each further wait of the run is twice as long. */
 const UNKNOWN_WAIT_MS = 60_000;
-/** First wait for a limit that is reset already, which the engine reports again, or never. */
+/** First wait if the reported time of the reset is already over. Further waits are longer. */
 const PAST_WAIT_MS = 2_000;
 const MAX_BACK_OFF_MS = 30 * 60_000;
 /** Waits of one run. An engine that is limited again after each of them will not finish the task. */
@@ -114,7 +114,7 @@ function partsIn(zone: string | null, at: number): ClockParts | null {
 function timeIn(zone: string | null, [year, month, day, hour, minute]: ClockParts): number {
   const asUtc = (parts: ClockParts) => Date.UTC(parts[0], parts[1] - 1, parts[2], parts[3], parts[4]);
   const wanted = asUtc([year, month, day, hour, minute]);
-  // The offset at the wanted time can differ from that at the first guess, where clocks change.
+  // A second try, because daylight saving time may begin or end between the first guess and the wanted time.
   let at = wanted;
   for (let tries = 0; tries < 2; tries++) at += wanted - asUtc(partsIn(zone, at)!);
   return at;

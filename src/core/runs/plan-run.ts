@@ -340,13 +340,13 @@ function folderElsewhere({ cwd, isolation }: RunRequest, { name, facts }: Machin
       'INVALID_INPUT',
       `Without a work tree, a run on ${name} needs a folder of that machine`,
       {
-        suggestions: [`Name it: \`--cwd /path/on/${name}\`.`],
+        suggestions: [`Name the folder: \`--cwd /path/on/${name}\`.`],
       },
     );
   if (facts.git !== null) return null;
   throw new SquadError('MACHINE_UNSUITABLE', `There is no git on ${name}, which a work tree needs`, {
     suggestions: [
-      `Install it there, then run \`squad machines doctor ${shellWord(name)}\`.`,
+      `Install git on ${name}, then run \`squad machines doctor ${shellWord(name)}\`.`,
       folderHint(name),
     ],
   });
@@ -359,10 +359,10 @@ const folderHint = (machine: string): string =>
 const sharedElsewhere = ({ path }: Worktree, machine: string | null): SquadError =>
   new SquadError(
     'INVALID_INPUT',
-    `The run would share the work tree ${path}, whose files are on ${machine ?? 'this machine'}`,
+    `A run on another machine cannot share the work tree ${path}, whose files are on ${machine ?? 'this machine'}`,
     {
       suggestions: [
-        `Start it on the same machine, or give it a work tree of its own: \`isolation: "worktree"\`.`,
+        `Start the run on that machine, or give the run its own work tree: \`isolation: "worktree"\`.`,
       ],
     },
   );

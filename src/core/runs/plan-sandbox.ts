@@ -71,10 +71,10 @@ async function insisted(sandbox: RunSandbox, ask: SandboxAsk): Promise<PlannedSa
     if (ask.chat !== 'inside') return { sandbox: NO_SANDBOX, note: null };
     throw new SquadError(
       'INVALID_INPUT',
-      `Chat ${ask.request.chatId} began in a sandbox, which has its files`,
+      `Chat ${ask.request.chatId} began in a sandbox, and its files exist only there`,
       {
         suggestions: [
-          'Leave `sandbox: off` out to continue it there, or leave the chat out to open a new one.',
+          'Leave out `sandbox: off` to continue the chat in its sandbox, or leave out the chat to open a new one.',
         ],
       },
     );

@@ -266,7 +266,8 @@ async function totalsBefore(
   if (totals === null || !engine.chatMark) return totals;
   const mark = await engine.chatMark({ chatId, env });
   if (mark !== null && mark === totals.mark) return totals;
-  // The reset is on disk before the turn starts, because a hub that takes the turn over can no longer detect it.
+  // The totals are reset on disk before the turn starts: a later hub that takes the turn over can no longer detect that
+  // the chat was used outside Squad.
   await ledger.chatOpened(run, { ...NOTHING_KNOWN, mark: null });
   return NOTHING_KNOWN;
 }

@@ -57,7 +57,8 @@ export class TwoWayTurn {
     this.turn = turn;
     this.ports = ports;
     this.offset = Buffer.byteLength(input);
-    // The input ends with an incomplete line only if the database lost its last rows. No line can follow it.
+    // An incomplete last line means that the database lost rows. The next line would be appended to that line, so the
+    // agent gets no more input.
     this.isClosed = !input.endsWith('\n');
     for (const line of input.split('\n').slice(0, -1)) driver.sent(line);
     if (driver.isReady) this.ready.resolve();

@@ -4,7 +4,10 @@ import { fieldsOf } from '../json-line.ts';
 import { type AcpTraits, acpDriver } from './acp-driver.ts';
 import { type AcpDialect, acpReader } from './acp-reader.ts';
 
-/** Driver of a CLI that has its permissions in its own settings, and Squad's MCP server unless `start` has it. */
+/**
+ * Driver of a CLI that Squad configures by the CLI's own settings: they contain the permissions, and Squad's MCP server
+ * unless `start` has an endpoint.
+ */
 export const cliDriver = (start: DriverStart, traits: AcpTraits) =>
   acpDriver(start, { ...traits, asksForRest: true });
 

@@ -19,8 +19,9 @@ export interface AcpTraits {
   /** True if the agent asks only for what its own settings do not allow, so that only the user can allow it. */
   asksForRest?: true;
   /**
-   * How an agent gets the reason of a refusal, as its next prompt. `ends_turn`: a refusal ends its turn. `interrupts`:
-   * the agent would continue, so Squad interrupts it. By default the agent gets the reason if it does not continue.
+   * When the agent gets the reason of a refused permission, which Squad sends as its next prompt. `ends_turn`: always,
+   * because the refusal ends its turn. `interrupts`: always, because Squad interrupts it. By default only if the agent
+   * does not continue after the refusal.
    */
   refusal?: 'ends_turn' | 'interrupts';
   /** True if the agent does not exit when its input ends, while an MCP server runs. */

@@ -55,5 +55,7 @@ const noModel = (id: string): SquadError =>
 
 const notElsewhere = (id: string): SquadError =>
   new SquadError('INVALID_INPUT', `The engine ${id} runs only on this machine`, {
-    suggestions: ['The hub writes the lines that the agent reads, and can do so only here.'],
+    suggestions: [
+      'Squad sends messages to this agent through a file that must be on the machine of the hub. Leave the machine out.',
+    ],
   });

@@ -41,7 +41,7 @@ export function acpReader({ usage: reported = 'prompt', notes, repeatsLate }: Ac
   let hasActed = true;
   /** False until the chat is loaded. */
   let isOpen = false;
-  /** True while the agent repeats the messages of an earlier turn. Only those have messages of the user. */
+  /** True while the agent repeats the messages of an earlier turn. Only repeated turns contain messages of the user. */
   let isRepeating = false;
 
   function opened({ result, error }: Fields): EngineEvent[] {

@@ -38,7 +38,10 @@ type Asked = Pick<RunOptions, 'permission' | 'tools' | 'approvals'>;
 
 /** Read-only tools. */
 const LOOKING = ['Read', 'Glob', 'Grep', 'LS'];
-/** Tools for which accepted edits are enough inside the folder. A rule for them would let the agent write anywhere. */
+/**
+ * Tools that need no rule, because the mode `acceptEdits` allows them inside the folder. A rule would allow them
+ * anywhere.
+ */
 const WRITING = ['Edit', 'Write', 'MultiEdit', 'NotebookEdit'];
 /** Tools that `edit` allows in addition to reading everywhere and writing in the folder. */
 const ACTING = ['Bash', 'WebFetch', 'WebSearch'];

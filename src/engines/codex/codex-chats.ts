@@ -30,7 +30,7 @@ export const codexChats: ChatReader = {
       .flatMap(({ path, name, changedAt }) => {
         const lines = firstLines(path);
         const { cwd, source } = fields(lines[0]?.payload);
-        // The source of a chat that Codex began for an agent of its own is an object.
+        // `source` is an object, not a text, in a chat that Codex began for a sub-agent. Such chats are left out.
         if (lines[0]?.type !== 'session_meta' || cwd !== folder || text(source) === null) return [];
         const title = titleOf(lines.map(promptIn).find(each => each !== null) ?? null);
         return [{ id: CHAT.exec(name)![1]!, title, changedAt, file: path, claimedBy: [] }];

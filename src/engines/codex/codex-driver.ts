@@ -24,7 +24,7 @@ export function codexDriver({ prompt, cwd, model, chatId, continues, options }: 
   const completed = new Set<string>();
   const asked = new Map<string, { method: string; params: Fields; content: string }>();
   const answered = new Set<string>();
-  /** Changes of files by item, because a request for permission names only the item. */
+  /** File changes by the id of the Codex item, because a request for permission contains only that id. */
   const changes = new Map<string, unknown>();
   let thread: string | null = null;
   let hasPrompt = false;

@@ -26,7 +26,7 @@ export function codexReader(): EngineReader {
   let ended = false;
   /** Id of the main chat. `codex app-server` also reports the chats of sub-agents. */
   let thread: string | null = null;
-  /** When the limit is reset that `codex app-server` last reported as used up. */
+  /** Reset time of the usage limit that `codex app-server` last reported as used up. */
   let reset: LimitReset | null = null;
 
   function item(item: Fields, isOver: boolean): EngineEvent[] {

@@ -24,7 +24,7 @@ export async function geminiCommand(input: TurnInput, { program }: { program: st
   if (continues && !existsSync(join(home, '.gemini'))) throw unknownChat(chatId);
   const rules = await files.write('policy.toml', geminiRules(options));
   const isFed = asksUser(options);
-  // The driver names the server of a fed turn.
+  // In a fed turn the driver, not the settings file, names Squad's MCP server.
   const endpoint = isFed ? null : input.endpoint;
   const settings = await files.writeInChat(
     '.gemini/settings.json',
@@ -35,7 +35,7 @@ export async function geminiCommand(input: TurnInput, { program }: { program: st
     linkLogin(env, home);
     if (isFed && continues && chatId !== null) protectSession(home, chatId);
   }
-  // The driver names the chat of a fed turn.
+  // In a fed turn the driver, not the command line, names the chat.
   const chat = isFed ? null : chatId;
   return {
     argv: [

@@ -31,7 +31,7 @@ export async function opencodeCommand(input: TurnInput, { program }: { program: 
       ...(continues && chatId !== null
         ? ['--session', oneArgument('chat id', chatId)]
         : ['--title', `Squad ${input.runId}`]),
-      // After the title, so that the reader does not take the original for the chat of this run.
+      // The session comes after the title: the reader must not take the original chat for the chat of this run.
       ...(forked === null ? [] : ['--session', oneArgument('chat id', forked), '--fork']),
       ...(model === null ? [] : [`--model=${partOfArgument('model', model)}`]),
       ...(options.effort === null ? [] : [`--variant=${partOfArgument('effort', options.effort)}`]),

@@ -25,8 +25,8 @@ export async function readLog(exit: Exit): Promise<string> {
 }
 
 /**
- * The last failed request. opencode repeats failed requests without an event. Empty if the request was repeated
- * since.
+ * A note about the last request of the chat if it failed, because opencode repeats failed requests without an event.
+ * Empty if the last request has not failed.
  */
 export function failedRequest(log: string, chat: string): EngineEvent[] {
   const last = log

@@ -26,14 +26,17 @@ const ALL_TOOLS = [...new Set(Object.values(TOOLS).flat()), 'lsp'];
  * in the user's configuration.
  */
 const CHANGING = ['edit', 'bash', 'task'];
-/** Tools that a role with `permission: read` has to ask for. A sub-agent could do things without a question. */
+/**
+ * Tools that a role with `permission: read` has to ask for. `task` is left out, because a sub-agent could do things
+ * without asking.
+ */
 const ASKED_FOR = ['edit', 'bash', 'webfetch', 'websearch', 'codesearch'];
 
 type Permission = 'allow' | 'deny' | 'ask';
 
 /**
- * Names every permission, because a name in the user's configuration overrides a general rule. Asks for none that the
- * user cannot be asked about: in headless mode opencode answers a question with no and ends the turn silently.
+ * Names every permission, because a name in the user's configuration overrides a general rule. Uses `ask` only if Squad
+ * can ask the user: in headless mode opencode answers its own question with no and ends the turn without a message.
  */
 export function opencodePermissions(options: RunOptions): Record<string, Permission> {
   const { permission, tools } = options;

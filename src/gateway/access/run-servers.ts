@@ -112,7 +112,7 @@ export class RunServers {
     return (this.#variables !== null || this.#fault !== null) && this.#unreadConfirmations().length === 0;
   }
 
-  /** Known servers and roles, by which a restriction is found to dangle. */
+  /** Known roles and confirmed restrictions, which decide whether a restriction dangles. */
   get facts(): ReferenceFacts {
     const { confirmed } = this.#options;
     return {

@@ -91,8 +91,8 @@ export const removeMachine = operation({
         `${there.length} ${there.length === 1 ? 'run is' : 'runs are'} on ${name}: ${there.map(({ id }) => id).join(', ')}`,
         {
           suggestions: [
-            `\`squad machines drain ${shellWord(name)}\` lets them end first.`,
-            `If the machine never comes back: \`squad machines rm ${shellWord(name)} --lost\` ends them as lost.`,
+            `\`squad machines drain ${shellWord(name)}\` allows no new runs there while these runs end.`,
+            `If the machine never comes back: \`squad machines rm ${shellWord(name)} --lost\` removes it and ends its runs as lost.`,
           ],
         },
       );

@@ -43,7 +43,7 @@ export function refuseReviewer({ id, reviewOf }: Run): void {
   if (reviewOf === null) return;
   throw new SquadError(
     'NOT_ALLOWED',
-    `Run ${id} was started to review ${reviewOf}, and only for that review`,
+    `Run ${id} is a reviewer of ${reviewOf}, so it can be neither continued nor retried`,
     {
       suggestions: [
         `\`squad review ${shellWord(reviewOf)}\` shows that review. The next one begins when ${reviewOf} asks for it.`,

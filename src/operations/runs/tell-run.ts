@@ -78,7 +78,7 @@ async function sendFromAgent(
 const notGranted = (id: RunId, target: 'client' | 'lead'): SquadError =>
   new SquadError('NOT_ALLOWED', `Run ${id} has no ${target} that it may send messages to`, {
     suggestions: [
-      `It needs \`messages: ${target}\` in its role${target === 'lead' ? ', and a run that started it' : ''}.`,
+      `The run needs \`messages: ${target}\` in its role${target === 'lead' ? ', and must have been started by another run' : ''}.`,
     ],
   });
 

@@ -263,7 +263,7 @@ async function refuseOtherWorkspace(
 ): Promise<void> {
   if ((await workspaces.root(caller)) === run.workspace) return;
   throw new SquadError('INVALID_INPUT', `${run.id} belongs to the folder ${run.workspace}`, {
-    suggestions: ['Open it in that folder.'],
+    suggestions: ['Open the conversation in that folder.'],
   });
 }
 

@@ -167,7 +167,7 @@ export function createSandboxes({ path, rooms, platform = process.platform }: Sa
     const [needed] = linked.filter(({ isOptional }) => !isOptional);
     if (needed) throw new Error(`a link in ${needed.from} leads elsewhere`);
     const filter = syscallFilter();
-    // A shell that opens the files cannot open them without links.
+    // For a command in a terminal a shell opens these files, and a shell cannot refuse to follow links.
     const mountsFds = found.mountsFds && lasts === 'turn';
     const sources: string[] = [];
     const mounts = sandbox.mounts.filter(
@@ -214,7 +214,7 @@ export function createSandboxes({ path, rooms, platform = process.platform }: Sa
   return { problem, confine };
 }
 
-/** Whether links lead a mount elsewhere that must not follow any. */
+/** True for a mount that must not follow links, but whose path contains one. */
 const hasLinks = ({ from, isWithoutLinks }: Mount): boolean =>
   from !== null && isWithoutLinks === true && existsSync(from) && realpathSync(from) !== from;
 
@@ -335,7 +335,10 @@ async function whileRunning(
   return found;
 }
 
-/** Returns a reason if the source of a mount is still open: through it the shell could reach every file. */
+/**
+ * Why programs in the sandbox could reach every file of this machine: the source of a mount is still open. Null if no
+ * source is open.
+ */
 function descriptorFault(pid: number): string | null {
   const folder = `/proc/${pid}/fd`;
   const isOpen = readdirSync(folder).some(fd => readlinkSync(join(folder, fd)) === SOURCE);
@@ -349,7 +352,10 @@ function filterFault(pid: number, filter: Buffer | null): string | null {
     : 'its programs are not isolated: their system calls are not filtered';
 }
 
-/** Returns a reason if a folder of this machine is writable in the sandbox. Writable folders must be in memory. */
+/**
+ * Why programs in the sandbox could write to this machine. Null if every mount is read-only, except file systems in
+ * memory and devices.
+ */
 function mountFault(pid: number): string | null {
   for (const line of readFileSync(`/proc/${pid}/mountinfo`, 'utf8').trim().split('\n')) {
     const [, , , , place = '', options = ''] = line.split(' ');

@@ -111,7 +111,11 @@ export class HubLock {
     return new SquadError(
       'DATABASE_LOCKED',
       `An old session of this hub (${pid ?? 'ended'}) still uses the database ${this.#name}.`,
-      { suggestions: ['Try again. If this stays, end the session with `select pg_terminate_backend(PID)`.'] },
+      {
+        suggestions: [
+          'Try again. If this error comes back, end the session with `select pg_terminate_backend(PID)`.',
+        ],
+      },
     );
   }
 }

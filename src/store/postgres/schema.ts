@@ -52,7 +52,7 @@ const THIS_HUB = `current_setting('squad.hub', true)`;
 /** SQLSTATE of a change to a row of another hub. */
 export const OTHER_HUB = 'SQ001';
 
-/** Tables whose rows only the hub changes that wrote them first. */
+/** Tables in which only the hub that owns a row may change it. */
 const OWNED = ['runs', 'turns', 'chats', 'reviews', 'inbox', 'intents'];
 
 /**

@@ -194,8 +194,8 @@ export async function branchDiff(
 }
 
 /**
- * Removes the part of the feedback file from a patch. Each part begins with `diff --git`, because no other line of a
- * patch begins with `d`.
+ * Removes the part of the feedback file from a patch. A line that begins with `diff --git` always begins a new part,
+ * because no other line of a patch begins with `d`.
  */
 const withoutItsPart = (patch: string): string =>
   patch

@@ -31,7 +31,7 @@ type Issue = z.core.$ZodIssue;
 type Json = Record<string, unknown>;
 
 export type ParsedMcpConfig =
-  /** A valid configuration. `problems` are those of servers that are disabled because of them. */
+  /** A valid configuration. `problems` has the mistakes of single servers, which are disabled because of them. */
   | { config: McpConfig; tree: Node; problems: JsonProblem[] }
   | { config: null; tree: null; problems: JsonProblem[] };
 

@@ -168,8 +168,9 @@ export class GitIndex {
   }
 
   /**
-   * Makes git check files despite flags in the index: those in `only`, or all. People hide their own changes with
-   * `assume-unchanged` and `skip-worktree`. A file that a flag keeps out of the folder may stay away.
+   * Makes git check the files in `only`, or all files, despite flags in the index. People hide their own changes with
+   * `assume-unchanged` and `skip-worktree`. A file that is missing in the folder because of a flag does not count as
+   * deleted.
    */
   async unhide(only?: ReadonlySet<string>): Promise<HiddenFiles> {
     const hidden = await this.hiddenFiles(only);

@@ -56,7 +56,7 @@ export interface GitRun {
   env?: Record<string, string>;
   /** Exit codes other than 0 that also mean success. */
   codes?: readonly number[];
-  /** Memory limit for content that an agent may have made so that git needs as much memory as there is. */
+  /** Memory limit of git, for content with which an agent could make git use all memory of the machine. */
   maxMemoryBytes?: number;
 }
 

@@ -153,16 +153,12 @@ function unknown(name: string, source: string | null, config: Config): SquadErro
   const names = [...Object.keys(config.engines.value), ...CLI_IDS, 'native', 'scripted'];
   const near = nearest(name, names);
   const from = source === null ? '' : ` (set in ${source})`;
-  return new SquadError(
-    'ENGINE_UNKNOWN',
-    `There is no engine "${name}"${from}, and no run template that could use it`,
-    {
-      suggestions: [
-        ...(near.length > 0 ? [`Did you mean ${near.join(' or ')}?`] : []),
-        `Engines: ${names.join(', ')}. To run any other command, set RUN_TEMPLATE or add it under "engines" in the configuration.`,
-      ],
-    },
-  );
+  return new SquadError('ENGINE_UNKNOWN', `There is no engine "${name}"${from}, and no run template is set`, {
+    suggestions: [
+      ...(near.length > 0 ? [`Did you mean ${near.join(' or ')}?`] : []),
+      `Engines: ${names.join(', ')}. To run any other command, set RUN_TEMPLATE or add it under "engines" in the configuration.`,
+    ],
+  });
 }
 
 const plain = (spec: EngineSpec): EngineChoice => ({ spec, notes: [] });

@@ -43,7 +43,7 @@ export async function prepareFile(
   });
 }
 
-/** The agent's version of the file that is in no commit: from the folder, or only staged. */
+/** The agent's uncommitted version of the file: from the folder, or from the index if it is only staged there. */
 async function uncommitted(
   branch: RunBranch,
   tip: string,

@@ -269,7 +269,9 @@ async function makeDirectory({ worktree: { path, workspace }, directory }: Workt
 
 const leadsOut = (folder: string, path: string): SquadError =>
   new SquadError('REPOSITORY_UNSUITABLE', `${folder} leads out of the work tree ${path}.`, {
-    suggestions: ['Its path has a committed symbolic link: choose a folder that is not behind it.'],
+    suggestions: [
+      'The path of that folder has a committed symbolic link: choose a folder that is not behind the link.',
+    ],
   });
 
 const inTheWay = (path: string, why: string): SquadError =>

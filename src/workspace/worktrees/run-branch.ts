@@ -110,7 +110,9 @@ export class RunBranch {
       });
     if (tip) return { tip, tree, isCheckedOut: this.hasFolder && mark === '*' };
     throw new SquadError('WORKTREE_MISSING', `The branch ${branch} no longer exists.`, {
-      suggestions: this.hasFolder ? ['`git reflog` in its work tree still names its commits.'] : [],
+      suggestions: this.hasFolder
+        ? ['`git reflog` in the work tree still lists the commits of the branch.']
+        : [],
     });
   }
 

@@ -122,7 +122,7 @@ const refused = (why: string): SquadError =>
     'GIT_FAILED',
     `The commits from the other machine were refused: ${why.replace(/^\w+: /, '')}.`,
     {
-      suggestions: ['They are still in the work tree there, below ~/.squad-runner.'],
+      suggestions: ['The commits are still in the work tree on that machine, below ~/.squad-runner.'],
     },
   );
 

@@ -226,7 +226,7 @@ function Today({ day, here, budgets }: TodayProps) {
       </p>
       {here && (
         <p class="soft">
-          <Money usd={here.costUsd} isEstimated={here.isEstimated} /> of it in this workspace.
+          <Money usd={here.costUsd} isEstimated={here.isEstimated} /> of today’s cost is from this workspace.
         </p>
       )}
       {unreported > 0 && (

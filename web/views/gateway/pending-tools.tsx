@@ -55,11 +55,11 @@ export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) 
   return (
     <Section title="Pending approvals">
       <p class="soft">
-        A definition is new or changed if it differs from the list that Squad first read from the server.
-        Agents do not see it until you approve it. An unmatched entry of the configuration names a tool that
-        the server does not have, and hides all tools of that server. A dangling entry restricts a server or
-        role that does not exist, and hides the tools it may be meant for. Correct such an entry, or approve
-        it as it is.
+        New and changed: the definition differs from the list that Squad first read from the server. Agents do
+        not see the tool until you approve it. Unmatched: an entry of the configuration names a tool that its
+        server does not have. All tools of that server are hidden until you correct or approve the entry.
+        Dangling: an entry restricts a server or role that does not exist. The tools that it may be meant for
+        are hidden until you correct or approve the entry.
       </p>
       <p class="page-tools">
         <Button keyName="a" onClick={() => setAsks(pending)}>

@@ -70,7 +70,7 @@ function WorktreesToRemove({ path }: { path: string }) {
   return (
     <Section title="Work trees">
       {error && !data && <Problem error={error} onRetry={reload} />}
-      {data?.worktrees.length === 0 && <p class="soft">There are none.</p>}
+      {data?.worktrees.length === 0 && <p class="soft">No work trees.</p>}
       {data && data.worktrees.length > 0 && (
         <>
           <Sheet columns={['branch', 'run', 'what cleaning up does']}>

@@ -12,7 +12,13 @@ const MAX_FILES = 30;
 /** Table of branch pairs with the number of files that both branches changed, followed by a list of those files. */
 export function OverlapMatrix({ overlap: { runs, files, pairs, moreFiles } }: { overlap: Overlap }) {
   if (pairs.length === 0)
-    return <p class="soft">None{runs.length > 1 && `: the ${runs.length} branches have separate files`}.</p>;
+    return (
+      <p class="soft">
+        {runs.length > 1
+          ? `No file was changed on more than one of the ${runs.length} branches.`
+          : 'No such files.'}
+      </p>
+    );
   const inPairs = new Set(pairs.flatMap(pair => pair.runs));
   const shown = runs.filter(({ runId }) => inPairs.has(runId)).slice(0, MAX_RUNS);
   const numbers = new Map(shown.map(({ runId }, at) => [runId, at + 1]));

@@ -174,7 +174,7 @@ function Row({ machine: shown, isCurrent, isChecked, onCheck, onDrain, onRemove 
         <StatusMark style={style} />
         {isDraining && (
           <p>
-            <StatusMark style={DRAINING} title="It takes no new runs." />
+            <StatusMark style={DRAINING} title="This machine takes no new runs." />
           </p>
         )}
       </td>

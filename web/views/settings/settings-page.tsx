@@ -116,8 +116,8 @@ export function Trust({ untrusted, ignored, workspace }: TrustProps) {
     <Section title="Trust">
       <p class="soft">
         A file that came with a repository can name programs to run. Squad ignores such lines until you trust
-        the file with exactly this content. After a change you have to trust it again. You do that in a
-        terminal, which shows you the file first.
+        the file with exactly this content. After a change you have to trust it again. To trust a file, use{' '}
+        <code>squad trust</code> in a terminal, which shows you the file first.
       </p>
       {untrusted.length === 0 ? (
         <p>

@@ -104,9 +104,13 @@ async function takeLock(lock: string): Promise<boolean> {
     const since = statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
     if (Date.now() - since > STALE_LOCK_MS) rmSync(lock, { recursive: true, force: true });
     else if (performance.now() > end)
-      throw new SquadError('CONFIG_INVALID', `The client holds ${lock}, so nothing was written.`, {
-        suggestions: ['Close the client, then run the command again.'],
-      });
+      throw new SquadError(
+        'CONFIG_INVALID',
+        `The client has locked its configuration (${lock}), so nothing was written.`,
+        {
+          suggestions: ['Close the client, then run the command again.'],
+        },
+      );
   }
 }
 

@@ -47,8 +47,8 @@ export function AgentTree({ rows, totals, selected, onSelect, onOpen }: AgentTre
       <div class="agent-tree-head" aria-hidden="true">
         <span>Agent</span>
         <span class="num">tokens</span>
-        <span class="num">own</span>
-        <span class="num">with children</span>
+        <span class="num">own cost</span>
+        <span class="num">cost with children</span>
       </div>
       <div class="agent-tree" role="tree" aria-label="Agents" ref={tree} onKeyDown={onKeyDown}>
         {rows.map(row => (
@@ -129,7 +129,7 @@ function Row({ row, total, isEntry, isSelected, onSelect, onTurn }: RowProps) {
         <Money usd={own.costUsd} isEstimated={own.isEstimated} />
       </span>
       <span class="num">
-        <span class="unseen">with children </span>
+        <span class="unseen">cost with children </span>
         {hasChildren && total ? <TotalMoney total={total} /> : <span class="faint">–</span>}
       </span>
     </div>

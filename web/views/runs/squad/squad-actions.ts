@@ -6,7 +6,7 @@ import { plural } from '../../../ui/figures.ts';
 interface SquadAction {
   /** Effect that is shown before the confirmation. */
   effect: string;
-  /** Terminal command that does the same. */
+  /** Terminal command with the same effect as the action. */
   command: string;
   /** Why the action is not possible now. Null if it is. */
   why: string | null;

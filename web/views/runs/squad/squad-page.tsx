@@ -78,7 +78,12 @@ function ShownSquad({ data }: { data: Output<'show_squad'> }) {
     { key: 'c', what: 'Cancel this squad', run: () => setAsks('cancel'), when: () => can('cancel') },
     { key: 'r', what: 'Retry failed runs', run: () => setAsks('retry'), when: () => can('retry') },
     { key: 'R', what: 'Start a squad like this', run: () => void again(), when: () => canAct },
-    { key: 'i', what: 'Merge its branches', run: () => setMerging(true), when: () => can('integrate') },
+    {
+      key: 'i',
+      what: 'Merge the branches of this squad',
+      run: () => setMerging(true),
+      when: () => can('integrate'),
+    },
   ]);
 
   const again = async () => {
