@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { withStoredAnswers } from '../core/output/stored-answers.ts';
 import { keepRecords, recordedRuns } from '../core/runs/run-record.ts';
 import { SettingsInForce } from '../core/settings/hub-settings.ts';
 import { Log } from '../hub/log.ts';
@@ -69,17 +70,18 @@ export async function openHome(options: HubOptions) {
   const url = env.SQUAD_DATABASE_URL || null;
   const file = env.MCP_DATABASE_PATH || join(home, 'squad.db');
   const database = url === null ? file : nameOfDatabase(url);
-  const files = createRunFiles<RunId>({ runsDir, chatsDir: join(home, 'chats') });
+  const ownFiles = createRunFiles<RunId>({ runsDir, chatsDir: join(home, 'chats') });
   const damaged = Promise.withResolvers<void>();
   const opened = await openCheckedStore({
     ...{ database: url ?? file, version },
     ...(url !== null && { home: { id: homeId(home), home } }),
     mark: new CommitMark(join(runsDir, '.database.json')),
-    source: recordedRuns(files),
+    source: recordedRuns(ownFiles),
     onRestore: why => warn(`${why}; restoring runs from their folders`),
     onDamage: () => damaged.resolve(),
   });
-  const store = keepRecords(opened.store, files, warn);
+  const store = keepRecords(opened.store, ownFiles, warn);
+  const files = url === null ? ownFiles : withStoredAnswers(ownFiles, store, warn);
   const settings = new SettingsInForce(store);
   await settings.load();
   const restored = opened.restored && describeRestored(opened.restored);

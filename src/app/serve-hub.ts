@@ -88,7 +88,7 @@ export function createStop(parts: HubHome, runs: RunParts, views: ViewParts): Hu
 export async function serveHub(
   parts: HubHome,
   runs: RunParts,
-  { services, server, http, lostCallsGone, stopped }: ViewParts,
+  { services, server, http, hubCalls, lostCallsGone, stopped }: ViewParts,
   { stop, onStop }: HubStop,
   recovered: Promise<Recovered>,
 ): Promise<void> {
@@ -120,12 +120,16 @@ export async function serveHub(
     log.write('info', `Recovered: ${JSON.stringify(counts)}`);
   }
   runner.pump();
-  const stopListening = parts.store.onOtherHub(() => {
+  await parts.store.hubCalls?.reset();
+  const stopListening = parts.store.onOtherHub(notice => {
+    if (notice === 'calls') hubCalls.look();
+    if (notice !== 'changes') return;
     void readOtherHubs(parts, services).catch(thrown =>
       warn('Changes of other hubs could not be read', thrown),
     );
   });
   onStop(stopListening);
+  onStop(() => hubCalls.close());
   parts.lease?.serve({
     onLost: () => void stop('another hub has taken over its runs, or a later hub of its home has started'),
     canRead: canReadHome,

@@ -8,6 +8,7 @@ import { requestedPort } from '../hub/startup.ts';
 import { WaitingCalls } from '../hub/waiting-calls.ts';
 import { definedVariables, type Handshake } from '../link/handshake.ts';
 import { EndNotices, TeamUpdates } from '../mcp/notices.ts';
+import { HubCalls } from '../operations/hub/other-hubs.ts';
 import type { HubStatus, UserServices } from '../operations/operation.ts';
 import { findTerminal, openWindow, terminalArguments } from '../process/programs/terminal-window.ts';
 import { asSquadError } from '../schema/error.ts';
@@ -59,6 +60,12 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
   /** A client with an open HTTP response counts like a client on the socket. */
   const countClients = () => lifetime.onClients(server.clients + httpOpen);
   const debug = (error: unknown) => log.write('debug', 'MCP', error);
+  const hubCalls = new HubCalls({
+    ...{ rows: store.hubCalls, clock, warn },
+    services: () => services,
+    environment: () => webEnvironment,
+    onInFlight: countCalls,
+  });
 
   const services: UserServices = {
     ...{ clock, store, files, settings, runner, workspaces, sessions, traces },
@@ -71,6 +78,7 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
     branchStates: runs.branchStates,
     terminals: terminalWindows(home, runs.commandLine),
     conversations: store,
+    otherHubs: hubCalls,
     boards: new BoardPages(),
     demo: {
       make: async () => ({
@@ -243,7 +251,18 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
         });
     }
   });
-  return { services, asking, stopped, server, http, subagents, lostCallsGone, teamUpdates, lifetime };
+  return {
+    services,
+    asking,
+    stopped,
+    server,
+    http,
+    subagents,
+    hubCalls,
+    lostCallsGone,
+    teamUpdates,
+    lifetime,
+  };
 }
 
 /** Throws INVALID_INPUT. */

@@ -92,6 +92,8 @@ test('an agent has these reads and nothing else of the store', async () => {
     ...[
       'events',
       'figures',
+      'follow',
+      'hubsOf',
       'idsLike',
       'leftWithError',
       'liveElsewhere',

@@ -69,6 +69,12 @@ export function agentStore(
     }
   }
 
+  const onSeenEvents: AgentStore['onEvents'] = listener =>
+    store.onEvents(committed => {
+      const own = committed.filter(event => visibility.seesNow(event));
+      if (own.length > 0) listener(own);
+    });
+
   const seenIds = async (ids: string[], limit: number) => {
     const verdicts = await Promise.all(
       ids.map(async each =>
@@ -90,6 +96,7 @@ export function agentStore(
     },
     // Children of an agent are runs of its hub.
     liveElsewhere: async () => [],
+    hubsOf: async () => new Map(),
     otherOwner: async id => ((await run(id)) ? store.otherOwner(id) : null),
     requestStop: async (id, by) => {
       if (await run(id)) await store.requestStop(id, by);
@@ -115,11 +122,8 @@ export function agentStore(
     turns: async id => ((await run(id)) ? store.turns(id) : []),
     idsLike: async (prefix, limit) => seenIds(await store.idsLike(prefix, ALL_ROWS), limit),
     recentIds: async limit => seenIds(await store.recentIds(limit), limit),
-    onEvents: listener =>
-      store.onEvents(committed => {
-        const own = committed.filter(event => visibility.seesNow(event));
-        if (own.length > 0) listener(own);
-      }),
+    onEvents: listener => onSeenEvents(listener),
+    follow: async listener => onSeenEvents(listener),
   };
 }
 

@@ -8,6 +8,7 @@ import type { Run } from '../schema/run.ts';
 import { describeZodIssue } from '../schema/zod-issue-text.ts';
 import { servicesForAgent, subjectOf } from './agent-services.ts';
 import type { Call, Operation, UserServices } from './operation.ts';
+import { RunElsewhere } from './runs/find-runs.ts';
 
 /** Runs an operation for any interface: asks policy, checks the input, separates bugs from refusals, and records tool calls. */
 export async function dispatch(
@@ -18,11 +19,11 @@ export async function dispatch(
   const startedAt = call.services.clock.monotonic();
   let code: string | null = null;
   try {
-    const permitted = await permit(operation, call);
-    return await operation.run(
-      { ...permitted, ...(operation.tool && { tool: operation.name }) },
-      parse(operation.input, input),
-    );
+    return await perform(operation, input, call).catch(thrown => {
+      // An agent has no rights at other hubs: whatever it may see belongs to its own hub.
+      if (!(thrown instanceof RunElsewhere) || call.caller.parent) throw thrown;
+      return performElsewhere(thrown, operation, input, call);
+    });
   } catch (thrown) {
     const error = asSquadError(thrown);
     if (error.code === 'INTERNAL') call.services.hub.reportBug(operation.name, thrown);
@@ -35,6 +36,35 @@ export async function dispatch(
       if (code !== null || !call.caller.parent) await waitBrieflyForWrite(recorded);
     }
   }
+}
+
+/** Runs an operation at this hub. */
+export async function perform(
+  operation: Operation,
+  input: unknown,
+  call: Call<UserServices>,
+): Promise<unknown> {
+  const permitted = await permit(operation, call);
+  return operation.run(
+    { ...permitted, ...(operation.tool && { tool: operation.name }) },
+    parse(operation.input, input),
+  );
+}
+
+/** Operations that can also show what the database has of a run whose hub is not running. */
+const FROM_ROWS: readonly string[] = ['show_run', 'show_squad', 'get_result', 'get_conversation'];
+
+async function performElsewhere(
+  at: RunElsewhere,
+  operation: Operation,
+  input: unknown,
+  call: Call<UserServices>,
+): Promise<unknown> {
+  if (at.hub.isRunning || !FROM_ROWS.includes(operation.name))
+    return call.services.otherHubs.carryOut(at, operation, input, call);
+  const { services } = call;
+  const store = { ...services.store, otherOwner: async () => null };
+  return perform(operation, input, { ...call, services: { ...services, store } });
 }
 
 /** Asks policy, and returns the call with the services that its caller may use. */

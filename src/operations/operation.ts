@@ -12,7 +12,7 @@ import type { Integration } from '../core/ports/integration.ts';
 import type { MachineAdmin, Machines } from '../core/ports/machines.ts';
 import type { RunFiles } from '../core/ports/run-files.ts';
 import type { Sessions, Terminals } from '../core/ports/sessions.ts';
-import type { MessageStore, Store, TextSearch } from '../core/ports/store.ts';
+import type { MessageStore, OtherHub, Store, TextSearch } from '../core/ports/store.ts';
 import type { Caller, Workspaces } from '../core/ports/workspace.ts';
 import type { FolderChanges, Worktrees } from '../core/ports/worktrees.ts';
 import type { Proposals } from '../core/review/pull-requests.ts';
@@ -22,6 +22,7 @@ import type { LastActivity } from '../core/runs/last-activity.ts';
 import type { Runner } from '../core/runs/runner.ts';
 import type { SettingsInForce } from '../core/settings/hub-settings.ts';
 import type { CliId } from '../schema/engine-spec.ts';
+import type { RunId } from '../schema/ids.ts';
 import type { InboxItem } from '../schema/inbox.ts';
 import type { Run } from '../schema/run.ts';
 import type { Toolset } from '../schema/toolset.ts';
@@ -37,12 +38,14 @@ export type AgentStore = Pick<
   | 'squad'
   | 'squadsOfBacklog'
   | 'otherOwner'
+  | 'hubsOf'
   | 'requestStop'
   | 'liveElsewhere'
   | 'liveRuns'
   | 'turns'
   | 'events'
   | 'onEvents'
+  | 'follow'
   | 'review'
   | 'reviews'
   | 'reviewLimit'
@@ -124,6 +127,7 @@ export interface Services {
     | 'openFor'
     | 'notify'
     | 'isNotified'
+    | 'openElsewhere'
     | 'find'
     | 'owned'
     | 'list'
@@ -149,6 +153,20 @@ export interface Services {
 export interface UserServices extends Services {
   store: Store;
   machines: MachineAdmin;
+  otherHubs: OtherHubs;
+}
+
+export interface OtherHubs {
+  /**
+   * Has the hub that owns a run carry out an operation for the user. Throws RUN_ELSEWHERE if that hub is not running or
+   * the operation is only possible there.
+   */
+  carryOut(
+    at: { runId: RunId; hub: OtherHub },
+    operation: Operation,
+    input: unknown,
+    call: Call<UserServices>,
+  ): Promise<unknown>;
 }
 
 export interface HubControl {

@@ -42,6 +42,8 @@ export const RunCard = z.object({
   sandbox: SandboxLevel,
   /** Machine of the run. Null means the hub's own machine. */
   machine: z.string().nullable(),
+  /** Name of the hub of the run, if several hubs use the database. Null if there is only one. */
+  hub: z.string().nullable(),
   status: RunStatus,
   need: Need,
   /** Number of open inbox items. */

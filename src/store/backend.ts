@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Kysely, Transaction } from 'kysely';
-import type { HubLeases, OtherHub } from '../core/ports/store.ts';
+import type { HubCallRows, HubLeases, Notice, OtherHub } from '../core/ports/store.ts';
 import type { SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { NewEventRow, Tables } from './tables.ts';
@@ -30,9 +30,13 @@ export interface Backend {
   /** Null if only one hub can use the database. */
   leases?: HubLeases;
   /** Calls the listener after changes of other hubs that this one must read. Returns a function that unsubscribes. */
-  onNotice?(listener: () => void): () => void;
+  onNotice?(listener: (notice: Notice) => void): () => void;
   /** The hub that owns the run. Null if it is this hub. */
   otherOwner?(runId: RunId): Promise<OtherHub | null>;
+  /** Name of the hub of each run. Empty if there is only one hub. */
+  hubsOf?(ids: readonly RunId[]): Promise<Map<RunId, string>>;
+  /** Requests of hubs to each other, if several hubs can use the database. */
+  calls?: HubCallRows;
   /** Makes the database skip event numbers up to this one, so that they are never used again. */
   skipTo(trx: Transaction<Tables>, seq: number): Promise<void>;
   /** Checks the whole file, which takes seconds for a large one. Returns the fault, or null. */

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { SquadError } from '../schema/error.ts';
 import type { Backend } from './backend.ts';
 import {
+  CALLS,
   COUNT_RUN,
   EVENT_FIELDS,
   forPostgres,
@@ -300,6 +301,10 @@ export const MIGRATIONS: { name: string; statements: Statement[] }[] = [
   {
     name: '013-hub-leases',
     statements: HUB_LEASES.map(postgres => ({ sqlite: null, postgres })),
+  },
+  {
+    name: '014-calls-between-hubs',
+    statements: CALLS.map(postgres => ({ sqlite: null, postgres })),
   },
 ];
 

@@ -379,9 +379,11 @@ export async function inboxItem(db: Db, id: InboxId): Promise<InboxItem | null> 
 }
 
 export async function inboxItems(db: Db, filter: InboxFilter): Promise<InboxItem[]> {
-  const { runId, state, isSettled, owner, idPrefix, limit } = filter;
+  const { runId, state, isSettled, owner, idPrefix, hubs = 'own', limit } = filter;
   const id = db.dynamic.ref<'id'>('id');
-  let query = db.selectFrom('inbox').selectAll().where(isOwn(db, 'inbox')).limit(limit);
+  let query = db.selectFrom('inbox').selectAll().limit(limit);
+  if (hubs === 'own') query = query.where(isOwn(db, 'inbox'));
+  else if (hubs === 'other') query = query.where(sql<SqlBool>`not ${isOwn(db, 'inbox')}`);
   if (runId !== undefined) query = query.where('run_id', '=', runId);
   if (state !== undefined) query = query.where('state', '=', state);
   if (isSettled) query = query.where('state', '<>', 'open');

@@ -34,6 +34,7 @@ import {
   reviewLimit,
   reviews,
 } from './queries.ts';
+import { SharedEvents } from './shared-events.ts';
 import { type PinRow, pinToRow, rowToPin, type Tables } from './tables.ts';
 import { closed, Writer } from './writer.ts';
 
@@ -313,7 +314,26 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
       await write(trx => forgetRuns(trx, runIds.slice(at, at + FORGOTTEN_AT_ONCE)), true);
   }
 
+  const shared =
+    backend.onNotice &&
+    new SharedEvents({
+      last: () => read(board.lastEvent),
+      after: (after, limit) => read(db => queries.events(db, { after, limit })),
+      onNew: look => {
+        const stops = [
+          writer.onEvents(look),
+          backend.onNotice!(notice => {
+            if (notice === 'events') look();
+          }),
+        ];
+        return () => {
+          for (const stop of stops) stop();
+        };
+      },
+    });
+
   async function close(): Promise<void> {
+    shared?.close();
     await writer.close();
     await Promise.allSettled(reading);
     await backend.close();
@@ -331,6 +351,7 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
     },
     forget,
     onEvents: listener => writer.onEvents(listener),
+    follow: async listener => (shared ? shared.follow(listener) : writer.onEvents(listener)),
     flush: () => writer.flush(),
     close: () => {
       closing ??= close();
@@ -350,6 +371,21 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
           .execute();
       }),
     stopRequests: async () => (backend.hub === null ? [] : read(queries.stopRequests)),
+    saveAnswer: async (id, answer) => {
+      if (backend.hub === null) return;
+      await write(async trx => {
+        await trx.deleteFrom('answers').where('run_id', '=', id).execute();
+        if (answer !== null) await trx.insertInto('answers').values({ run_id: id, answer }).execute();
+      });
+    },
+    answer: async id => {
+      if (backend.hub === null) return null;
+      const query = (db: Kysely<Tables>) =>
+        db.selectFrom('answers').select('answer').where('run_id', '=', id);
+      return (await read(db => query(db).executeTakeFirst()))?.answer ?? null;
+    },
+    hubsOf: async ids => (ids.length > 0 && backend.hubsOf ? read(() => backend.hubsOf!(ids)) : new Map()),
+    hubCalls: backend.calls ?? null,
     onOtherHub: listener => backend.onNotice?.(listener) ?? (() => {}),
     liveRuns: () => read(db => queries.liveRuns(db)),
     liveElsewhere: async () => (backend.hub === null ? [] : read(queries.liveElsewhere)),

@@ -111,6 +111,12 @@ interface StopRequestRow {
   at: number;
 }
 
+/** Only in PostgreSQL: the final answer of a run. */
+interface AnswerRow {
+  run_id: RunId;
+  answer: string;
+}
+
 interface MigrationRow {
   name: string;
   applied_at: number;
@@ -137,6 +143,7 @@ export interface Tables {
   run_counts: RunCountRow;
   spending: SpendingRow;
   stop_requests: StopRequestRow;
+  answers: AnswerRow;
   migrations: MigrationRow;
 }
 

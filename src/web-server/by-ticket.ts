@@ -58,8 +58,22 @@ function sendJson(response: ServerResponse, status: number, body: object): void 
 async function download(
   { runId, turn, stream }: Extract<Errand, { purpose: 'download' }>,
   response: ServerResponse,
-  { services: { files } }: WebPorts,
+  ports: WebPorts,
 ): Promise<void> {
+  const { files, store } = ports.services;
+  const headers = {
+    'content-type': 'text/plain; charset=utf-8',
+    'content-disposition': `attachment; filename="${runId}-turn-${turn}-${stream}.txt"`,
+  };
+  if (await store.otherOwner(runId)) {
+    const pages = pagesOf(ports, { run: runId, turn, stream });
+    const { value: first } = await pages.next();
+    response.writeHead(200, headers);
+    return pipeline(async function* () {
+      yield first ?? '';
+      yield* pages;
+    }, response);
+  }
   const file = await files.openOutput({ runId, number: turn }, stream);
   if (file === 'linked')
     throw new HttpProblem(
@@ -69,15 +83,41 @@ async function download(
       ['Check the folder of the run on disk: something replaced the file.'],
     );
   const size = file === 'absent' ? 0 : (await file.stat()).size;
-  response.writeHead(200, {
-    'content-type': 'text/plain; charset=utf-8',
-    'content-length': size,
-    'content-disposition': `attachment; filename="${runId}-turn-${turn}-${stream}.txt"`,
-  });
+  response.writeHead(200, { ...headers, 'content-length': size });
   if (file === 'absent') return void response.end();
   // createReadStream() does not accept -1 as the end of an empty file.
   if (size === 0) return void file.close().then(() => response.end());
   await pipeline(file.createReadStream({ end: size - 1 }), response);
+}
+
+interface OutputPage {
+  text: string;
+  nextOffset: number;
+  size: number;
+  isOver: boolean;
+  lastTurn: number;
+}
+
+/** A page of an output, also of a run of another hub. */
+export const readPage = async (ports: WebPorts, input: object): Promise<OutputPage> =>
+  (await ports.dispatch(named(ports.operations, 'read_output'), input, {
+    services: ports.services,
+    caller: { client: 'page', cwd: null, workspace: null, env: {}, parent: null },
+    ...{ signal: new AbortController().signal, waitMs: 0 },
+    progress: async () => {},
+    emit: () => {},
+  })) as OutputPage;
+
+/** The output of a run of another hub, up to its size at the beginning. */
+async function* pagesOf(ports: WebPorts, input: object): AsyncGenerator<string> {
+  let end = Number.POSITIVE_INFINITY;
+  for (let offset = 0; offset < end; ) {
+    const { text, nextOffset, size } = await readPage(ports, { ...input, offset });
+    end = Math.min(end, size);
+    if (text !== '') yield text;
+    if (nextOffset <= offset) return;
+    offset = nextOffset;
+  }
 }
 
 /** Sends the saved run as an attachment: opened at this origin, its script would run as the web UI. */

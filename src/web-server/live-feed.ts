@@ -63,7 +63,7 @@ export class LiveFeed {
   private async wake(): Promise<void> {
     const { store } = this.ports.services;
     // Subscribe before reading the newest number, so that no event is missed in between.
-    this.listening = store.onEvents(events => this.take(events));
+    this.listening = await store.follow(events => this.take(events));
     const [newest] = await store.events({ limit: 1, reverse: true }).catch((thrown: unknown) => {
       // Unsubscribe after an error: while subscribed, the next join would not read the number again.
       this.sleep();

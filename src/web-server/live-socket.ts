@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
 import { type RawData, WebSocket, WebSocketServer } from 'ws';
 import type { OutputStream } from '../core/ports/run-files.ts';
 import type { RunId } from '../schema/ids.ts';
-import { TICKET_WRONG, ticketOf } from './by-ticket.ts';
+import { readPage, TICKET_WRONG, ticketOf } from './by-ticket.ts';
 import { HttpProblem } from './http-problem.ts';
 import { frame, LiveFeed } from './live-feed.ts';
 import type { WebPorts } from './ports.ts';
@@ -70,11 +71,21 @@ export interface Target {
 
 interface Watched {
   target: Target;
+  isChecking: boolean;
   /** Clients of the target, each with the state that was last sent to it. Null if nothing was sent yet. */
   clients: Map<LiveClient, string | null>;
 }
 
-type WatchServices = Pick<WebPorts['services'], 'files' | 'runner' | 'traces'>;
+type WatchServices = Pick<WebPorts['services'], 'files' | 'runner' | 'traces'> & {
+  /** State of an output of another hub. Null if the run is of this hub. */
+  elsewhere(target: Target): Promise<OutputState | null>;
+};
+
+interface OutputState {
+  size: number;
+  messages: number;
+  isOver: boolean;
+}
 
 const MAX_PER_CLIENT = 8;
 
@@ -84,7 +95,6 @@ export class OutputWatches {
   private readonly everyMs: number;
   private readonly watched = new Map<string, Watched>();
   private timer: NodeJS.Timeout | null = null;
-  private checking: Promise<void> | null = null;
 
   constructor(services: WatchServices, everyMs: number) {
     this.services = services;
@@ -94,7 +104,7 @@ export class OutputWatches {
   /** Returns false when the client already watches too many outputs. */
   watch(client: LiveClient, target: Target): boolean {
     const key = keyOf(target);
-    const entry = this.watched.get(key) ?? { target, clients: new Map() };
+    const entry = this.watched.get(key) ?? { target, isChecking: false, clients: new Map() };
     const others = [...this.watched.values()].filter(each => each !== entry && each.clients.has(client));
     if (others.length >= MAX_PER_CLIENT) return false;
     this.watched.set(key, entry);
@@ -121,22 +131,32 @@ export class OutputWatches {
     this.timer = null;
   }
 
+  /** Checks each output by itself, because another hub may take long to answer. */
   private check(): void {
-    this.checking ??= Promise.all([...this.watched.values()].map(entry => this.checkOne(entry)))
-      .catch(() => {}) // a disk error is ignored, because the next check follows soon
-      .then(() => {
-        this.checking = null;
-      });
+    for (const entry of this.watched.values()) {
+      if (entry.isChecking) continue;
+      entry.isChecking = true;
+      void this.checkOne(entry)
+        .catch(() => {}) // an error of the disk or of another hub is ignored, because the next check follows soon
+        .then(() => {
+          entry.isChecking = false;
+        });
+    }
   }
 
-  private async checkOne({ target, clients }: Watched): Promise<void> {
-    const { runId, turn, stream } = target;
+  private async stateOf({ runId, turn, stream }: Target): Promise<OutputState> {
     const { files, runner, traces } = this.services;
     // The state is read before the size: if the turn has ended by now, the size below is final.
     const run = runner.current(runId);
     const isOver = run === null || run.turn > turn;
     const size = await files.size({ runId, number: turn }, stream);
-    const messages = traces.savedOf(runId);
+    return { size, messages: traces.savedOf(runId), isOver };
+  }
+
+  private async checkOne({ target, clients }: Watched): Promise<void> {
+    const { runner, elsewhere } = this.services;
+    const ofOther = runner.current(target.runId) ? null : await elsewhere(target);
+    const { size, messages, isOver } = ofOther ?? (await this.stateOf(target));
     const current = `${size} ${messages}`;
     const message = frame({ type: 'grew', ...target, size, messages, isOver });
     for (const [client, sent] of clients) {
@@ -150,6 +170,22 @@ export class OutputWatches {
 }
 
 const keyOf = ({ runId, turn, stream }: Target): string => `${runId} ${turn} ${stream}`;
+
+/** How often the size of an output of another hub is requested. */
+const ELSEWHERE_INTERVAL_MS = 500;
+
+/** State of an output of another hub. Null if the run is of this hub. */
+async function outputElsewhere(
+  ports: WebPorts,
+  { runId, turn, stream }: Target,
+): Promise<OutputState | null> {
+  const { store, conversations } = ports.services;
+  if (!(await store.otherOwner(runId))) return null;
+  await pause(ELSEWHERE_INTERVAL_MS, null, { ref: false });
+  const { size, isOver, lastTurn } = await readPage(ports, { run: runId, turn, stream, limit: 1 });
+  const messages = await conversations.countMessages(runId);
+  return { size, messages, isOver: isOver || lastTurn > turn };
+}
 
 export interface LiveTimes {
   flushMs: number;
@@ -182,7 +218,10 @@ export class LiveSocket {
     this.tickets = tickets;
     this.times = times;
     this.feed = new LiveFeed(ports, times);
-    this.watches = new OutputWatches(ports.services, times.lookMs);
+    this.watches = new OutputWatches(
+      { ...ports.services, elsewhere: target => outputElsewhere(ports, target) },
+      times.lookMs,
+    );
     // With a listener for this event, `ws` lets Squad send the response.
     this.server.on('wsClientError', () => {});
   }

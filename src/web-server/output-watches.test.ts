@@ -15,6 +15,7 @@ test('an output that does not change is reported once', async () => {
     },
     runner: { current: () => ({ turn: 1 }) },
     traces: { savedOf: () => 0 },
+    elsewhere: async () => null,
   };
   const watches = new OutputWatches(services as never, 1);
   const told: string[] = [];
@@ -36,6 +37,7 @@ test('a slow client gets a message it could not take once it reads again, the en
     files: { size: async () => size },
     runner: { current: () => (isOver ? null : { turn: 1 }) },
     traces: { savedOf: () => 0 },
+    elsewhere: async () => null,
   };
   const watches = new OutputWatches(services as never, 1);
   const told: unknown[] = [];

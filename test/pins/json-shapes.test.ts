@@ -164,12 +164,13 @@ const STATUS = {
 describe('--json of', () => {
   test('ls', async () =>
     expect(await shape(['ls'])).toEqual({
-      runs: [{ ...RUN, quiet: 'null', needsYou: 'boolean', branchState: 'null' }],
+      runs: [{ ...RUN, hub: 'null', quiet: 'null', needsYou: 'boolean', branchState: 'null' }],
     }));
 
   test('show', async () =>
     expect(await shape(['show', id])).toEqual({
       run: RUN,
+      hub: 'null',
       branchState: 'null',
       turns: [
         {

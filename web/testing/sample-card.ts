@@ -18,6 +18,7 @@ export function sampleCard(different: { id: string } & Partial<Omit<RunCard, 'id
     branchState: null,
     sandbox: 'off',
     machine: null,
+    hub: null,
     limitedUntil: null,
     status: 'running',
     need: 'running',

@@ -14,8 +14,10 @@ import { branchText, paintStatus, reviewLimitText, STALL_TEXT } from '../termina
 import type { Style } from '../terminal/style.ts';
 import { type Column, formatTable } from '../terminal/table.ts';
 
-type Listed = NamedRun &
-  Pick<Run, 'id' | 'status' | 'workspace' | 'createdAt' | 'startedAt' | 'endedAt'> &
+type Listed = NamedRun & { hub: string | null } & Pick<
+    Run,
+    'id' | 'status' | 'workspace' | 'createdAt' | 'startedAt' | 'endedAt'
+  > &
   (
     | Pick<RunCard, 'sandbox' | 'machine' | 'limitedUntil'>
     | { options: Pick<Run['options'], 'sandbox' | 'machine' | 'limit'> }
@@ -58,6 +60,9 @@ function runTable<R extends Listed>(
     ...(all ? [{ title: 'workspace', shrinkTo: 9, cell: workspaceName }] : []),
     // A narrow screen has no room for engine and machine beside the task.
     ...(isNarrow ? [] : [{ title: 'engine', cell: (run: R) => `${run.engine}${sandboxMark(run)}` }]),
+    ...(runs.some(({ hub }) => hub !== null)
+      ? [{ title: 'hub', shrinkTo: 8, cell: (run: R) => visibleLine(run.hub ?? '–') }]
+      : []),
     ...(hasMachines ? [{ title: 'machine', cell: (run: R) => machineOf(run) ?? '–' }] : []),
     { title: 'asked', align: 'right', cell: run => `${formatDuration(now - run.createdAt)} ago` },
     ...(isNarrow ? [] : [{ title: 'took', align: 'right' as const, cell: took }]),

@@ -27,6 +27,7 @@ export async function showCommand(id: string, context: CliContext): Promise<numb
 function lines(
   {
     run,
+    hub,
     quiet,
     branchState,
     turns,
@@ -53,6 +54,7 @@ function lines(
     ['squad', run.squadId],
     ['engine', run.engine === 'scripted' ? 'scripted (no model was called)' : run.engine],
     ...(run.options.machine === null ? [] : [['machine', run.options.machine] as [string, string]]),
+    ...(hub === null ? [] : [['hub', visibleText(hub)] as [string, string]]),
     ['folder', run.directory],
     ['sandbox', sandboxText(run.options.sandbox)],
     ['asked by', `${run.client ?? run.parentId ?? 'unknown'} at ${formatDateTime(run.createdAt)}`],

@@ -186,6 +186,11 @@ export class Inbox {
     return [...this.items.values()].sort((a, b) => a.deadlineAt - b.deadlineAt || a.createdAt - b.createdAt);
   }
 
+  /** Open items of other hubs, as they wrote them. They can only be closed there. */
+  openElsewhere(): Promise<InboxItem[]> {
+    return this.ports.store.inboxItems({ state: 'open', hubs: 'other', limit: ALL_ITEMS });
+  }
+
   /** Open items of a run, oldest first. */
   openOf(runId: RunId): InboxItem[] {
     return [...this.items.values()].filter(item => item.runId === runId);
@@ -196,9 +201,9 @@ export class Inbox {
     return this.ports.store.inboxItems({ runId, isSettled: true, limit: MAX_SEARCHED });
   }
 
-  /** Finds an item by its id or a unique prefix. Throws INBOX_UNKNOWN. */
+  /** Finds an item of any hub by its id or a unique prefix. Throws INBOX_UNKNOWN. */
   find(given: string): Promise<InboxItem> {
-    return this.findAmong(given, {});
+    return this.findAmong(given, { hubs: 'any' });
   }
 
   /** Like `find`, among the items that this run asked. */
@@ -238,7 +243,10 @@ export class Inbox {
     await this.queue.idle();
   }
 
-  private async findAmong(given: string, whose: { runId?: RunId; owner?: RunId }): Promise<InboxItem> {
+  private async findAmong(
+    given: string,
+    whose: Pick<InboxFilter, 'runId' | 'owner' | 'hubs'>,
+  ): Promise<InboxItem> {
     const { store } = this.ports;
     const letters = given.trim().toLowerCase().replace(/^ask_/, '');
     const found = /^[0-9a-z]{1,10}$/.test(letters)

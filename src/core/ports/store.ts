@@ -47,6 +47,8 @@ export interface InboxFilter {
   /** Only items that this run has to answer. */
   owner?: RunId;
   idPrefix?: string;
+  /** Hubs whose items to select (default: `own`). */
+  hubs?: 'own' | 'other' | 'any';
   limit: number;
 }
 
@@ -96,8 +98,37 @@ export interface FiguresFilter {
 
 /** A hub that uses the same database as this one. */
 export interface OtherHub {
+  id: string;
   home: string;
   host: string;
+  /** True while a process of the hub uses the database. */
+  isRunning: boolean;
+}
+
+/**
+ * Kind of a notification of other hubs: changed settings or requests to stop runs, requests and answers for this hub
+ * (`HubCallRows`), and new events.
+ */
+export type Notice = 'changes' | 'calls' | 'events';
+
+/** Requests of hubs to each other and their answers, as rows of the database that they share. Both are JSON. */
+export interface HubCallRows {
+  /** Removes what an earlier process of this hub requested or was working on. Call this once, at the start. */
+  reset(): Promise<void>;
+  send(call: { id: string; to: string; request: string }): Promise<void>;
+  /** Takes the requests to this hub that nobody has taken. */
+  take(): Promise<{ id: string; request: string }[]>;
+  /** Which of these requests are still wanted. Also tells the other hubs that this one works on them. */
+  stillWanted(ids: readonly string[]): Promise<Set<string>>;
+  answer(id: string, answer: string): Promise<void>;
+  /** Takes the answers to requests of this hub, oldest first for each request. */
+  answers(): Promise<{ id: string; answer: string }[]>;
+  /** `lost`: the other hub took the request and has stopped, or gives no sign any more. */
+  states(ids: readonly string[]): Promise<Map<string, 'waiting' | 'taken' | 'lost'>>;
+  /** Removes a request that nobody has taken. False if the other hub has taken it. */
+  withdraw(id: string): Promise<boolean>;
+  /** Removes a request. The other hub is notified if it has not answered it. */
+  end(id: string, isAnswered: boolean): Promise<void>;
 }
 
 /** A hub of the database, as it reported itself last. Times are compared with the clock of the database. */
@@ -159,8 +190,16 @@ export interface Store extends BoardStore {
   requestStop(id: RunId, by: string): Promise<void>;
   /** Requests of other hubs to stop runs of this hub that have not ended. */
   stopRequests(): Promise<{ runId: RunId; by: string }[]>;
-  /** Calls the listener when another hub has changed settings or asked to stop a run. Returns a function that unsubscribes. */
-  onOtherHub(listener: () => void): () => void;
+  /** Stores the final answer of a run for other hubs, if several can use the database. Null removes it. */
+  saveAnswer(runId: RunId, answer: string | null): Promise<void>;
+  /** The stored answer. Null if there is none, or if only one hub can use the database. */
+  answer(runId: RunId): Promise<string | null>;
+  /** Name of the hub of each run. Empty if only one hub uses the database. */
+  hubsOf(ids: readonly RunId[]): Promise<Map<RunId, string>>;
+  /** Requests of hubs to each other. Null if only one hub can use the database. */
+  hubCalls: HubCallRows | null;
+  /** Calls the listener with each notification of another hub. Returns a function that unsubscribes. */
+  onOtherHub(listener: (notice: Notice) => void): () => void;
   /** Every run of this hub that has not ended, oldest first. */
   liveRuns(): Promise<Run[]>;
   /** Every run of other hubs that has not ended, as its hub wrote it last, oldest first. */
@@ -177,7 +216,7 @@ export interface Store extends BoardStore {
   reviewedLineages(): Promise<RunId[]>;
   reviewLimit(lineageId: RunId): Promise<number | null>;
   inboxItem(id: InboxId): Promise<InboxItem | null>;
-  /** Items of this hub, newest first. */
+  /** Items, newest first. */
   inboxItems(filter: InboxFilter): Promise<InboxItem[]>;
   /** The last line that was sent to the agent in a turn. Null if there is none. */
   lastSentLine(turn: TurnRef): Promise<Pick<SentLine, 'offset' | 'line'> | null>;
@@ -212,6 +251,11 @@ export interface Store extends BoardStore {
   forget(runIds: RunId[]): Promise<void>;
   /** Calls the listener after each commit with its numbered events. Returns a function that unsubscribes. */
   onEvents(listener: (events: Event[]) => void): () => void;
+  /**
+   * Calls the listener with the numbered events of all hubs, in the order of their numbers. Resolves with a function
+   * that unsubscribes, once the listener gets every later event.
+   */
+  follow(listener: (events: Event[]) => void): Promise<() => void>;
   /** Resolves when everything committed so far is on disk. */
   flush(): Promise<void>;
   close(): Promise<void>;

@@ -7,7 +7,7 @@ import { ALWAYS, InboxItem, InboxState, YES } from '../../schema/inbox.ts';
 import { RunStatus, runSummary } from '../../schema/run.ts';
 import { runName } from '../../schema/run-text.ts';
 import { operation, type Services } from '../operation.ts';
-import { findRun } from '../runs/find-runs.ts';
+import { findRun, refuseElsewhere } from '../runs/find-runs.ts';
 
 const MAX_ITEMS = 1_000;
 const DEFAULT_LIMIT = 100;
@@ -44,17 +44,19 @@ export const listInbox = operation({
   async run({ services }, { state, run: given, item: wanted, limit }) {
     if (wanted !== undefined)
       return { items: [await shownItem(services, await services.inbox.find(wanted))], total: 1 };
-    const runId = given === undefined ? undefined : (await findRun(services, given)).id;
+    const runId = given === undefined ? undefined : (await findRun(services, given, 'any')).id;
     const { items, total } =
       state === 'open'
-        ? openItems(services, runId, limit ?? MAX_ITEMS)
+        ? await openItems(services, runId, limit ?? MAX_ITEMS)
         : await storedItems(services, { runId, isSettled: state === 'settled' }, limit ?? DEFAULT_LIMIT);
     return { items: await Promise.all(items.map(item => shownItem(services, item))), total };
   },
 });
 
-function openItems({ inbox }: Services, runId: RunId | undefined, limit: number) {
-  const open = inbox.open().filter(item => runId === undefined || item.runId === runId);
+async function openItems({ inbox }: Services, runId: RunId | undefined, limit: number) {
+  const open = [...inbox.open(), ...(await inbox.openElsewhere())]
+    .filter(item => runId === undefined || item.runId === runId)
+    .sort((a, b) => a.deadlineAt - b.deadlineAt || a.createdAt - b.createdAt);
   return { items: open.slice(0, limit), total: open.length };
 }
 
@@ -63,7 +65,7 @@ async function storedItems(
   filter: { runId: RunId | undefined; isSettled: boolean },
   limit: number,
 ) {
-  const items = await inbox.list({ ...filter, limit: limit + 1 });
+  const items = await inbox.list({ ...filter, hubs: 'any', limit: limit + 1 });
   return { items: items.slice(0, limit), total: items.length > limit ? null : items.length };
 }
 
@@ -107,6 +109,7 @@ export const answerQuestion = operation({
     const { inbox } = services;
     const item = await inbox.find(given);
     const { id } = item;
+    await refuseElsewhere(services.store, item.runId);
     if ((said === undefined) !== decline) throw oneOfBoth();
     if (isByModel && !caller.parent && said !== undefined) checkSeen(item, said);
     const by = caller.parent

@@ -62,7 +62,7 @@ export const followEvents = operation({
     const isOfPlace = placeFilter(services, workspace);
     const fresh: Event[] = [];
     let wake = () => {};
-    const unsubscribe = store.onEvents(events => {
+    const unsubscribe = await store.follow(events => {
       for (const event of events) if (matches(event, squadId, runId)) fresh.push(event);
       wake();
     });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { OtherHub } from '../../core/ports/store.ts';
 import { didYouMean } from '../../core/text.ts';
 import { SquadError } from '../../schema/error.ts';
 import { RunId, SquadId } from '../../schema/ids.ts';
@@ -29,13 +30,27 @@ export async function findRun(
   return run;
 }
 
+/**
+ * RUN_ELSEWHERE for a run of another hub. `dispatch` then has that hub carry out the operation. Operations throw it
+ * before they change anything.
+ */
+export class RunElsewhere extends SquadError {
+  readonly runId: RunId;
+  readonly hub: OtherHub;
+
+  constructor(runId: RunId, hub: OtherHub, why = '') {
+    super('RUN_ELSEWHERE', `Run ${runId} belongs to the hub of ${hub.home} on ${hub.host}${why}`, {
+      suggestions: [`Use Squad on ${hub.host} with SQUAD_HOME=${shellWord(hub.home)}.`],
+    });
+    this.runId = runId;
+    this.hub = hub;
+  }
+}
+
 /** Throws RUN_ELSEWHERE for a run of another hub. */
-async function refuseElsewhere(store: AgentStore, id: RunId): Promise<void> {
+export async function refuseElsewhere(store: Pick<AgentStore, 'otherOwner'>, id: RunId): Promise<void> {
   const hub = await store.otherOwner(id);
-  if (!hub) return;
-  throw new SquadError('RUN_ELSEWHERE', `Run ${id} belongs to the hub of ${hub.home} on ${hub.host}`, {
-    suggestions: [`Use Squad on ${hub.host} with SQUAD_HOME=${shellWord(hub.home)}.`],
-  });
+  if (hub) throw new RunElsewhere(id, hub);
 }
 
 interface FoundSquad {

@@ -8,7 +8,7 @@ import { isEnd, type Run } from '../../schema/run.ts';
 import { Need, RunCard } from '../../schema/run-card.ts';
 import { operation, type UserServices } from '../operation.ts';
 import { findSquad } from './find-runs.ts';
-import { asksUser, cardsOf } from './run-card.ts';
+import { asksUser, cardsOf, openAsks } from './run-card.ts';
 import { undecidedRuns } from './run-notes.ts';
 
 type LiveNeed = keyof BoardPage['live'];
@@ -168,7 +168,7 @@ export const listBoard = operation({
     const last = await store.lastEvent();
     // Waits a moment, because an event is on disk shortly before the runner's state changes.
     await new Promise(settle => setImmediate(settle));
-    const squadId = squad === undefined ? undefined : (await findSquad(services, squad)).squad.id;
+    const squadId = squad === undefined ? undefined : (await findSquad(services, squad, 'any')).squad.id;
     const filter = { workspace, squadId, q };
     const undecided = await undecidedRuns(services, filter);
     const found = await liveRuns(services, filter);
@@ -206,7 +206,8 @@ export async function liveRuns(
     .filter(run => squadId === undefined || run.squadId === squadId);
   const found = q?.trim() ? await store.liveIds(filter) : null;
   const live = (found ? all.filter(({ id }) => found.has(id)) : all).sort(newestFirst);
-  const asking = new Set(live.filter(({ id }) => asksUser(services.inbox.openOf(id))));
+  const asksOf = await openAsks(services, live);
+  const asking = new Set(live.filter(({ id }) => asksUser(asksOf(id))));
   const rest = live.filter(run => !asking.has(run));
   return {
     needs_you: [...asking],

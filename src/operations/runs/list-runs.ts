@@ -28,6 +28,8 @@ export const listRuns = operation({
       ShownRun.extend({
         quiet: Quiet.nullable(),
         needsYou: z.boolean(),
+        /** Name of the hub of the run, if several hubs use the database. Null if there is only one. */
+        hub: z.string().nullable(),
         /** Null if the run has not ended, has no branch of its own, or has nothing to merge. */
         branchState: BranchState.nullable(),
       }),
@@ -37,6 +39,7 @@ export const listRuns = operation({
     const runs = await services.store.runs(filter);
     const undecided = await undecidedAmong(services, runs);
     const branches = await services.branchStates.of(runs);
+    const hubs = await services.store.hubsOf(runs.map(({ id }) => id));
     const shown = [];
     for (const [at, row] of runs.entries()) {
       if (at % SHOWN_AT_ONCE === SHOWN_AT_ONCE - 1) await immediate();
@@ -45,6 +48,7 @@ export const listRuns = operation({
         ...shownRun(run),
         quiet: stallOf(services, run),
         needsYou: undecided.has(run.id),
+        hub: hubs.get(run.id) ?? null,
         branchState: branches.get(run.id) ?? null,
       });
     }
@@ -63,7 +67,7 @@ export async function liveRunsOf(
   { services, caller }: Pick<Call, 'services' | 'caller'>,
   isEverywhere: boolean,
 ): Promise<{ runs: Run[]; others: Run[]; workspace: string | null }> {
-  const live = services.runner.liveRuns();
+  const live = [...services.runner.liveRuns(), ...(await services.store.liveElsewhere())];
   const workspace = await scopeOf({ services, caller }, isEverywhere);
   const isHere = (run: Run) => workspace === null || run.workspace === workspace;
   return { runs: live.filter(isHere), others: live.filter(run => !isHere(run)), workspace };
@@ -97,6 +101,7 @@ const Listed = z.object({
   task_summary: z.string(),
   workspace: z.string(),
   client: z.string().nullable(),
+  hub: z.string().optional().describe('If several hubs use the database'),
 });
 const Agent = Listed.extend({
   squad_id: z.string(),
@@ -106,13 +111,14 @@ const Agent = Listed.extend({
 });
 const Ended = Listed.extend({ ended_seconds_ago: z.number().nullable() });
 
-const listed = (run: Run): z.infer<typeof Listed> => ({
+const listed = (run: Run, hub: string | undefined): z.infer<typeof Listed> => ({
   spawn_id: run.id,
   role_id: run.roleId,
   status: shownStatus(run),
   task_summary: namedSummary(run),
   workspace: run.workspace,
   client: run.client,
+  ...(hub !== undefined && { hub }),
 });
 
 export const listRunning = operation({
@@ -132,16 +138,15 @@ export const listRunning = operation({
   }),
   async run({ services, caller }, { recent: wantsRecent = false, everywhere = false }) {
     const now = services.clock.now();
-    const { runs: own, others, workspace } = await liveRunsOf({ services, caller }, everywhere);
-    const elsewhere = await services.store.liveElsewhere();
-    const live = [...own, ...elsewhere.filter(run => workspace === null || run.workspace === workspace)];
+    const { runs: live, others, workspace } = await liveRunsOf({ services, caller }, everywhere);
     const ended = wantsRecent ? await recentlyEnded(services, workspace) : [];
+    const hubs = await services.store.hubsOf([...live, ...ended].map(({ id }) => id));
     const recent = ended.map(run => ({
-      ...listed(run),
+      ...listed(run, hubs.get(run.id)),
       ended_seconds_ago: run.endedAt === null ? null : Math.round((now - run.endedAt) / 1000),
     }));
     const agents = live.map(run => ({
-      ...listed(run),
+      ...listed(run, hubs.get(run.id)),
       status: run.status,
       squad_id: run.squadId,
       model: run.model,

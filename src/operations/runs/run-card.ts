@@ -32,6 +32,8 @@ export async function cardsOf(services: CardServices, runs: readonly Run[]): Pro
   const takenUp = failures.length > 0 ? await store.takenUp(failures) : new Set<RunId>();
   const undecided = await undecidedAmong(services, runs);
   const branches = await services.branchStates.of(runs);
+  const hubs = await store.hubsOf(runs.map(({ id }) => id));
+  const asksOf = await openAsks(services, runs);
   const activities = await Promise.all(
     runs.map(({ id, status }) => (isEnd(status) ? null : services.activity.of(id))),
   );
@@ -40,8 +42,10 @@ export async function cardsOf(services: CardServices, runs: readonly Run[]): Pro
     ...ofNow(services, run, {
       isTakenUp: takenUp.has(run.id),
       isUndecided: undecided.has(run.id),
+      asks: isEnd(run.status) ? [] : asksOf(run.id),
       now,
     }),
+    hub: hubs.get(run.id) ?? null,
     branchState: branches.get(run.id) ?? null,
     activity: isEnd(run.status) ? null : activities[i]!,
   }));
@@ -69,12 +73,11 @@ function ofRow(run: Run) {
 function ofNow(
   services: CardServices,
   run: Run,
-  facts: { isTakenUp: boolean; isUndecided: boolean; now: number },
+  { asks, ...facts }: { isTakenUp: boolean; isUndecided: boolean; now: number; asks: InboxItem[] },
 ) {
   const { runner } = services;
   const { id, status } = run;
   const isOver = isEnd(status);
-  const asks = isOver ? [] : services.inbox.openOf(id);
   return {
     need: attentionLevel(run, { asksUser: asksUser(asks), ...facts }),
     asks: asks.length,
@@ -83,6 +86,16 @@ function ofNow(
     isStopping: !isOver && runner.isStopping(id),
     usage: (isOver ? null : runner.usageOf(id)) ?? run.usage,
   };
+}
+
+/** Open questions of each of these runs, oldest first. Those of other hubs are read from the database. */
+export async function openAsks(
+  { inbox, runner }: Pick<Services, 'inbox' | 'runner'>,
+  runs: readonly Run[],
+): Promise<(id: RunId) => InboxItem[]> {
+  const isElsewhere = runs.some(({ id, status }) => !isEnd(status) && !runner.current(id));
+  const elsewhere = isElsewhere ? (await inbox.openElsewhere()).toReversed() : [];
+  return id => [...inbox.openOf(id), ...elsewhere.filter(item => item.runId === id)];
 }
 
 /** The oldest question to the user. */

@@ -84,6 +84,8 @@ export const showRun = operation({
   input: z.strictObject({ run: z.string() }),
   output: z.object({
     run: ShownRun,
+    /** Name of the hub of the run, if several hubs use the database. Null if there is only one. */
+    hub: z.string().nullable(),
     /** Kind of inactivity, while the run is running without output or other activity. Null otherwise. */
     quiet: Quiet.nullable(),
     turns: z.array(Turn),
@@ -127,6 +129,7 @@ export const showRun = operation({
       ]);
     return {
       run: shownRun(run),
+      hub: (await store.hubsOf([run.id])).get(run.id) ?? null,
       quiet: stallOf(services, run),
       branchState: (await services.branchStates.of([run])).get(run.id) ?? null,
       ...{ turns, squad, work, review, pullRequest, tries, setting, result },

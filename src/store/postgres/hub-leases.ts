@@ -4,8 +4,8 @@ import type { HubLeases, HubState } from '../../core/ports/store.ts';
 import type { RunId } from '../../schema/ids.ts';
 import { LIVE } from '../queries.ts';
 import type { Tables } from '../tables.ts';
-import { type HubLock, holdsLock, hubLock, Superseded } from './hub-lock.ts';
-import { SERVER_TIME } from './schema.ts';
+import { type HubLock, holdsLock, Superseded } from './hub-lock.ts';
+import { hubLock, SERVER_TIME } from './schema.ts';
 
 const NOW = sql.raw<number>(SERVER_TIME);
 

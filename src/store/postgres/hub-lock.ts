@@ -4,8 +4,7 @@ import type { PoolClient } from 'pg';
 import { SquadError } from '../../schema/error.ts';
 import { LIVE } from '../queries.ts';
 import type { Tables } from '../tables.ts';
-
-import { SCHEMA_OID, SERVER_TIME } from './schema.ts';
+import { hubLock, SERVER_TIME } from './schema.ts';
 
 /** Identifies the home of a hub. Each home is one hub of the database. */
 export interface HomeIdentity {
@@ -13,9 +12,6 @@ export interface HomeIdentity {
   /** Path of the home, for messages. */
   home: string;
 }
-
-/** Advisory lock of a hub. `hub` is an SQL expression of its id. */
-export const hubLock = (hub: string) => `hashtextextended('squad hub ' || ${SCHEMA_OID} || ' ' || ${hub}, 0)`;
 
 /** Condition for the rows of pg_locks of other sessions that hold an advisory lock. */
 export const holdsLock = (row: string, key: string): string =>

@@ -1,4 +1,5 @@
 import { type AddressInfo, connect, createServer } from 'node:net';
+import { hostname } from 'node:os';
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
@@ -216,8 +217,8 @@ describe('several hubs', { tags: ['H6'] }, () => {
   test('hear of each other: settings and stops, also after a lost connection', async () => {
     const { database, one, two, run } = await twoHubs();
     let heard = 0;
-    one.onOtherHub(() => {
-      heard++;
+    one.onOtherHub(notice => {
+      if (notice === 'changes') heard++;
     });
     await expect.poll(() => heard).toBe(1); // connected
     await one.setSetting('limits.depth', '3');
@@ -234,6 +235,36 @@ describe('several hubs', { tags: ['H6'] }, () => {
     await expect.poll(() => heard).toBe(5);
     await one.commit({ runs: [{ ...run, status: 'cancelled', endedAt: 5 }], events: [] });
     expect(await one.stopRequests()).toEqual([]);
+  });
+
+  test('follow the events of all hubs in their order, also after a lost connection', async () => {
+    const { database, one, two, run } = await twoHubs();
+    const heard: number[] = [];
+    const stop = await one.follow(events => heard.push(...events.map(({ seq }) => seq)));
+    const [newest] = await one.events({ limit: 1, reverse: true });
+    const later = async () => (await one.events({ after: newest!.seq, limit: 99 })).map(({ seq }) => seq);
+    await Promise.all(
+      [one, two, one, two].map(hub => hub.commit({ events: [activity(run, 'a'), activity(run, 'b')] })),
+    );
+    await expect.poll(() => heard.length).toBe(8);
+    await endSessions(database, 'one');
+    await two.commit({ events: [activity(run, 'while away')] });
+    await expect.poll(() => heard.length).toBe(9);
+    expect(heard).toEqual(await later());
+    stop();
+    await two.commit({ events: [activity(run, 'not followed')] });
+    await one.commit({ events: [activity(run, 'not followed')] });
+    expect(heard).toHaveLength(9);
+  });
+
+  test('are named by host, and by home where a host has several', async () => {
+    const { database, one, run } = await twoHubs();
+    const name = `${hostname()}:/home/one`;
+    expect(await one.hubsOf([run.id])).toEqual(new Map([[run.id, name]]));
+    await query(database, "update hubs set host = 'another' where id = 'two'");
+    expect(await one.hubsOf([run.id])).toEqual(new Map([[run.id, hostname()]]));
+    await query(database, "delete from hubs where id = 'two'");
+    expect(await one.hubsOf([run.id])).toEqual(new Map());
   });
 
   test('write at the same time: no change is lost, and no count is wrong', async () => {

@@ -11,12 +11,13 @@ import {
   type Transaction,
 } from 'kysely';
 import type { Client, Pool, PoolClient } from 'pg';
-import type { OtherHub } from '../../core/ports/store.ts';
+import type { Notice, OtherHub } from '../../core/ports/store.ts';
 import { type Backend, withRetry } from '../backend.ts';
 import type { NewEventRow, Tables } from '../tables.ts';
 import { broken, isConnectionError, postgresFailure, readOnly, sqlState } from './failure.ts';
 import { hubLeases } from './hub-leases.ts';
 import { type HomeIdentity, HubLock } from './hub-lock.ts';
+import { hubCallRows, hubsOf } from './other-hubs.ts';
 import { CHANNEL, SCHEMA_OID } from './schema.ts';
 import { fromStored, toStored } from './text.ts';
 import { nameOfDatabase } from './url.ts';
@@ -162,10 +163,14 @@ function backendOn({ reads, writes, lock, notices, name, home }: Parts): Backend
     onNotice: listener => notices.on(listener),
     otherOwner: async id => {
       const { rows } =
-        await sql<OtherHub>`select hubs.home, hubs.host from runs join hubs on hubs.id = runs.hub
-        where runs.id = ${id} and runs.hub <> ${home.id}`.execute(reads);
+        await sql<OtherHub>`select hubs.id, hubs.home, hubs.host, hub_is_running(hubs.id) as "isRunning"
+        from runs join hubs on hubs.id = runs.hub where runs.id = ${id} and runs.hub <> ${home.id}`.execute(
+          reads,
+        );
       return rows[0] ?? null;
     },
+    hubsOf: ids => hubsOf(reads, ids),
+    calls: hubCallRows(writes, home.id, failureOf),
     lastSequence: async () => {
       const { rows } = await sql<{ last: number }>`
         select case when is_called then last_value else 0 end as last from events_seq_seq`.execute(writes);
@@ -321,6 +326,8 @@ export function checkVersion(version: number, name: string): void {
 
 const LISTEN_RETRY_MS = 1_000;
 
+const NOTICE_KINDS: readonly Notice[] = ['changes', 'calls', 'events'];
+
 /**
  * Notifications of other hubs, on a session of their own that is opened with the first listener. Notifications are lost
  * with the session, so listeners are also called after each connect.
@@ -328,7 +335,7 @@ const LISTEN_RETRY_MS = 1_000;
 class Notices {
   readonly #connect: () => Client;
   readonly #hub: string;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Set<(notice: Notice) => void>();
   readonly #closing = new AbortController();
   #client: Client | null = null;
   #listening: Promise<void> | null = null;
@@ -338,8 +345,8 @@ class Notices {
     this.#hub = hub;
   }
 
-  on(listener: () => void): () => void {
-    const entry = () => listener();
+  on(listener: (notice: Notice) => void): () => void {
+    const entry = (notice: Notice) => listener(notice);
     this.#listeners.add(entry);
     this.#listening ??= this.#keepListening();
     return () => this.#listeners.delete(entry);
@@ -365,21 +372,23 @@ class Notices {
     this.#client = client;
     const ended = new Promise<void>(resolve => client.once('end', resolve));
     client.on('error', () => {}); // `end` follows
-    client.on('notification', ({ payload }) => {
-      if (payload !== this.#hub) this.#tell();
+    client.on('notification', ({ payload = '' }) => {
+      const [, kind, hub] = /^(?:(calls|events) )?(.*)$/s.exec(payload)!;
+      // Requests name the hub that they are for, all other notifications the hub that sent them.
+      if ((hub === this.#hub) === (kind === 'calls')) this.#tell((kind as Notice | undefined) ?? 'changes');
     });
     try {
       await client.connect();
       const { rows } = await client.query<{ channel: string }>(`select ${CHANNEL} as channel`);
       await client.query(`listen ${rows[0]!.channel}`);
-      this.#tell();
+      for (const notice of NOTICE_KINDS) this.#tell(notice);
       await ended;
     } finally {
       await client.end().catch(() => {}); // it has ended
     }
   }
 
-  #tell(): void {
-    for (const listener of [...this.#listeners]) listener();
+  #tell(notice: Notice): void {
+    for (const listener of [...this.#listeners]) listener(notice);
   }
 }

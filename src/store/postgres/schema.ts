@@ -89,7 +89,7 @@ export const CHANNEL = `'squad_' || ${SCHEMA_OID}`;
 
 /**
  * Requests of a hub to another one to stop a run, and notifications about them and about settings. A notification only
- * says that there is something to read; its payload is the sender.
+ * says that there is something to read; its payload is the sender. See `Notices` for the other payloads.
  */
 export const NOTICES = [
   `create table stop_requests (run_id text not null primary key references runs (id) on delete cascade,
@@ -116,4 +116,34 @@ export const HUB_LEASES = [
   'alter table hubs add column beat_at bigint',
   'alter table hubs add column lease_ms bigint',
   'alter table hubs add column clock_ahead_ms bigint',
+];
+
+/** Key of the advisory lock that a running hub holds. `hub` is an SQL expression of its id. */
+export const hubLock = (hub: string): string =>
+  `hashtextextended('squad hub ' || ${SCHEMA_OID} || ' ' || ${hub}, 0)`;
+
+/**
+ * Requests of hubs to each other and the answers, which are removed when they are read, and notifications about new
+ * events. The tables are unlogged: after a crash of the server they are empty, and no hub waits for them any more.
+ */
+export const CALLS = [
+  `create function hub_is_running(hub varchar) returns boolean language sql stable as $$
+     select exists (select 1 from pg_locks l where l.locktype = 'advisory' and l.granted and l.objsubid = 1
+       and l.database = (select oid from pg_database where datname = current_database())
+       and (l.classid::int8 << 32 | l.objid::int8) = ${hubLock('hub')}) $$`,
+  // `seen_at`: when the other hub last said that it works on the request. Null until it has taken the request.
+  `create unlogged table hub_calls (id text not null primary key, from_hub text not null default ${THIS_HUB},
+     to_hub text not null, request text not null, at timestamptz not null default clock_timestamp(),
+     seen_at timestamptz)`,
+  `create unlogged table hub_answers (place int8 generated always as identity primary key,
+     call_id text not null references hub_calls (id) on delete cascade, answer text not null)`,
+  'create index hub_answers_of_call on hub_answers (call_id)',
+  // The final answers of runs, so that they can be read when the hub with their files is not running.
+  'create table answers (run_id text not null primary key references runs (id) on delete cascade, answer text not null)',
+  `create function notify_events() returns trigger language plpgsql as $$
+  begin
+    perform pg_notify(${CHANNEL}, 'events ' || coalesce(${THIS_HUB}, ''));
+    return null;
+  end $$`,
+  `create trigger events_notice after insert on events for each statement execute function notify_events()`,
 ];

@@ -33,6 +33,7 @@ export function RunEntry({ id, column }: EntryProps & { id: string }) {
       <p class="card-foot">
         <span class="soft">
           {card.machine && `${card.machine} · `}
+          {card.hub && `${visibleText(card.hub)} · `}
           {card.endedAt === null ? (
             <Duration from={card.startedAt ?? card.createdAt} to={null} />
           ) : (

@@ -80,6 +80,7 @@ function SecondLine({ card, kept }: { card: RunCard; kept: ReturnType<typeof use
     <>
       <span class="run-words">
         {card.machine && <span class="soft">on {card.machine} · </span>}
+        {card.hub && <span class="soft">at {visibleText(card.hub)} · </span>}
         <Words card={card} />
       </span>
       <span class="run-buttons">
