@@ -62,7 +62,7 @@ export const RoleMeta = z.object({
   network: NetworkAccess.optional(),
   hosts: names.pipe(z.array(AllowedHost)).optional(),
   machine: z.string().min(1).optional(),
-  // Whether a run starts again if its agent's machine is lost.
+  // Whether a run starts again if its agent's machine or hub is lost.
   takeover: z.boolean().optional(),
 });
 export type RoleMeta = z.infer<typeof RoleMeta>;

@@ -159,7 +159,8 @@ export const RunOptions = z.object({
   /** How the machine was chosen, as in `--on`. Null for the hub's own machine. */
   placedBy: z.string().nullable().default(null),
   /**
-   * True if the run starts again when its agent is lost with its machine. The next machine is chosen in the same way.
+   * True if the run starts again when its agent is lost with its machine or hub. The next machine is chosen in the same
+   * way.
    */
   takeover: z.boolean().default(false),
   /** Number of the current attempt, and the turn with which the attempt began. */

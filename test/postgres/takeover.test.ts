@@ -1,10 +1,9 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HOME_ID_FILE } from '../../src/link/home-id.ts';
 import { newSchema, query } from '../../src/store/fixtures/temp-database.ts';
 import { GitSquad } from '../support/git-squad.ts';
-import { processesOf } from '../support/processes-of.ts';
 import { isAlive, TestSquad, until } from '../support/squad.ts';
 
 /** Hubs that are killed at the same time, each with a running agent and a queued run. */
@@ -56,7 +55,18 @@ async function row(id: string): Promise<{ status: string; hub: string }> {
   return found as { status: string; hub: string };
 }
 
-/** Waits until the run has another status or owner, and checks at that moment that no process of the lost hub is left. */
+/** Processes of the run that have not ended. */
+const agentOf = (run: string): string[] =>
+  readdirSync('/proc').filter(pid => {
+    try {
+      const isOfRun = readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`SQUAD_RUN_ID=${run}`);
+      return isOfRun && isAlive(Number(pid));
+    } catch {
+      return false; // no process, or one that has just ended
+    }
+  });
+
+/** Waits until the run has another status or owner, and checks at that moment that its agent is gone. */
 async function untilTaken({ squad, running }: Lost): Promise<void> {
   const hub = hubOf(squad);
   await until(
@@ -67,7 +77,7 @@ async function untilTaken({ squad, running }: Lost): Promise<void> {
     },
     TAKEOVER_MS,
   );
-  expect(processesOf(squad)).toEqual([]);
+  expect(agentOf(running)).toEqual([]);
 }
 
 beforeAll(async () => {

@@ -238,6 +238,11 @@ export async function saveSquad(
     await store.commit({
       ...along,
       squads: [squad],
+      // A chat that the run continues is taken now, so that hubs of one database cannot both start a run on it.
+      chats: [
+        ...runs.flatMap(({ run }) => (run.chatIsNew ? [] : chatsOf(run, run.id))),
+        ...(along.chats ?? []),
+      ],
       runs: [...runs.map(({ run }) => ({ ...run })), ...(along.runs ?? [])],
       events: [
         {

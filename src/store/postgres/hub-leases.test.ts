@@ -119,6 +119,26 @@ describe('leases of hubs', { tags: ['H6'] }, () => {
     expect(await two.leases.beat(15_000)).toBe(true);
   });
 
+  test('of two hubs that start a run on one chat, one is refused, and stores nothing of it', async () => {
+    const database = await newSchema();
+    const hubs = [await open(database, 'one'), await open(database, 'two')];
+    const starts = hubs.map(hub => {
+      const squad = aSquad();
+      const run = aRun(squad, { chatId: 'chat 1', chatIsNew: false, status: 'queued' });
+      return hub.commit({
+        squads: [squad],
+        runs: [run],
+        chats: [{ ...aChat(run), id: 'chat 1', runId: run.id }],
+        events: [started(run)],
+      });
+    });
+    const results = await Promise.allSettled(starts);
+    expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+    const refused = results.find(({ status }) => status === 'rejected');
+    expect(refused).toMatchObject({ reason: { code: 'RUN_ELSEWHERE' } });
+    expect(await query(database, 'select count(*) as n from runs')).toEqual([{ n: 1 }]);
+  });
+
   test('without the files of the lost hub only runs with an agent are taken, and given back when they have ended', async () => {
     const { database, running, queued } = await withRuns();
     const two = await open(database, 'two');

@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { query } from '../../src/store/fixtures/temp-database.ts';
+import { askHub } from '../support/ask-hub.ts';
+import { startPostgres } from '../support/postgres-server.ts';
+import { TestSquad, until } from '../support/squad.ts';
+
+const HUBS = 3;
+const RUNS_OF_EACH = 40;
+const ALL = HUBS * RUNS_OF_EACH;
+const END_MS = 150_000;
+
+test('PostgreSQL restarts, then a hub is killed, while three hubs are busy: no run is lost, and none runs twice', {
+  tags: ['F8', 'H6'],
+  timeout: 400_000,
+}, async () => {
+  const server = await startPostgres();
+  onTestFinished(() => server.remove());
+  const squads = Array.from(
+    { length: HUBS },
+    () =>
+      new TestSquad({
+        SQUAD_DATABASE_URL: server.url,
+        SQUAD_HUB_LINGER_MS: '600000',
+        ENGINE_COMMAND: '',
+      }),
+  );
+  const [first] = squads as [TestSquad, ...TestSquad[]];
+  onTestFinished(async () => {
+    for (const squad of squads) await squad[Symbol.asyncDispose]();
+  });
+  const done = join(first.root, 'done');
+  for (const squad of squads)
+    squad.env.RUN_TEMPLATE = `sh -c 'sleep 0.1; echo $SQUAD_RUN_ID >>${done}' x <%= it.promptFile %>`;
+  await first.unlimited();
+  const pids = await Promise.all(squads.map(squad => squad.hubPid()));
+  await Promise.all(
+    squads.map(squad =>
+      askHub(squad, 'start_squad_members', {
+        members: Array.from({ length: RUNS_OF_EACH }, () => ({ roleId: 'coder', task: 'Work' })),
+      }),
+    ),
+  );
+  const ended = () => {
+    try {
+      return readFileSync(done, 'utf8').trim().split('\n');
+    } catch {
+      return []; // no agent has ended yet
+    }
+  };
+  await until('some runs have ended', () => ended().length > ALL / 8, END_MS);
+  await server.restart();
+  await until('more runs have ended', () => ended().length > ALL / 4, END_MS);
+  process.kill(pids.at(-1)!, 'SIGKILL');
+
+  const counts = async () =>
+    query(server.url, 'select status, count(*) as n from runs group by status order by status');
+  await until(
+    'all runs have ended',
+    async () => (await counts()).every(({ status }) => !/^(queued|running)$/.test(String(status))),
+    END_MS,
+  );
+  expect(await counts()).toEqual([{ status: 'completed', n: ALL }]);
+  const ran = ended();
+  expect(ran).toHaveLength(ALL);
+  expect(new Set(ran).size).toBe(ALL);
+  const starts = `select count(*) as n, count(distinct run_id) as runs from events where type = 'run.started'`;
+  expect(await query(server.url, starts)).toEqual([{ n: ALL, runs: ALL }]);
+});
