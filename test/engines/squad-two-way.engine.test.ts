@@ -73,18 +73,19 @@ async function asking({ name, engine }: Case, before?: (squad: TestSquad) => Pro
   const { spawn_id } = await it.begin(engine, prompt, { roleId: 'careful' });
   const items = async () => (await it.squad.json<{ items: InboxItem[] }>(['inbox', '--all'])).items;
   const ran = join(it.squad.workspace, 'job.ran');
+  const turns = () =>
+    readdirSync(join(it.squad.home, 'runs', spawn_id)).filter(each => /^turn-/.test(each)).length;
   return {
     it,
     id: spawn_id,
-    turns: () =>
-      readdirSync(join(it.squad.home, 'runs', spawn_id)).filter(each => /^turn-/.test(each)).length,
+    turns,
     items,
     item: () => until('it asks', async () => (await items())[0], WAIT_TIMEOUT_MS),
     end: () => it.end(spawn_id),
     runs: () => (existsSync(ran) ? readFileSync(ran, 'utf8').trim().split('\n').length : 0),
-    /** Types of the lines that the CLI was given. */
+    /** Types of the lines that the CLI was given. A hub that dies while the CLI starts can cost a turn without a prompt. */
     sent: () =>
-      readFileSync(join(it.squad.home, 'runs', spawn_id, 'turn-1', 'input'), 'utf8')
+      readFileSync(join(it.squad.home, 'runs', spawn_id, `turn-${turns()}`, 'input'), 'utf8')
         .trim()
         .split('\n')
         .map(line => JSON.parse(line) as { type?: string; method?: string })

@@ -34,8 +34,8 @@ import {
   lostAttempt,
   nextAttempt,
   prepareNextTurn,
-  promptOnlyAttempt,
   queueNextTurn,
+  secondStart,
   writeNextAttempt,
   writePause,
 } from './waiting-run.ts';
@@ -358,7 +358,7 @@ export class RunEnds {
 
   private nextAttempt(entry: LiveRun, outcome: Outcome, end: TurnEnd): Run | null {
     const { run } = entry;
-    if (outcome.step !== 'lose') return promptOnlyAttempt(entry, outcome);
+    if (outcome.step !== 'lose') return secondStart(entry, outcome);
     const next = end.canTakeOver ? nextAttempt(run, this.ports.machines) : null;
     return next && { ...next, notes: [...run.notes, lostAttempt(run, next, end)] };
   }

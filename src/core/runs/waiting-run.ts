@@ -130,15 +130,21 @@ export function nextAttempt(run: Run, machines: Pick<Machines, 'choose'>): Run |
 }
 
 /**
- * Returns the run for an attempt with an agent that only reads its prompt, after its engine failed before the agent got
- * the prompt. Null if the prompt may have reached the agent, or if the failure would repeat itself.
+ * Returns the run for another attempt after its engine failed before the agent got the prompt: with an agent that only
+ * reads its prompt. If the hub that started the agent died meanwhile, the agent is started as before, because engines
+ * connect to the hub while they start. Null if the prompt may have reached the agent, or if the failure would repeat
+ * itself.
  */
-export function promptOnlyAttempt({ run, engine, twoWay, stop }: LiveRun, { error }: Outcome): Run | null {
+export function secondStart(
+  { run, engine, twoWay, stop, material }: LiveRun,
+  { error }: Outcome,
+): Run | null {
   const { options, turn } = run;
   if (!twoWay || twoWay.hasBegun || stop !== null || error?.code !== 'ENGINE_FAILED') return null;
-  if (engine.isAlwaysFed || options.promptOnly) return null;
+  const hubDied = material === null;
+  if (!hubDied && (engine.isAlwaysFed || options.promptOnly)) return null;
   const attempt = continuesChat(run) ? options.attempt : { ...options.attempt, turn: turn + 1 };
-  const next = { ...options, attempt, promptOnly: true };
+  const next = { ...options, attempt, promptOnly: !hubDied };
   return {
     ...run,
     status: nextStatus(run.status, 'start_again'),
@@ -146,12 +152,15 @@ export function promptOnlyAttempt({ run, engine, twoWay, stop }: LiveRun, { erro
     tokenHash: null,
     options: next,
     policy: policyFor(engine, next),
-    notes: [...run.notes, fallback(run, error.message)],
+    notes: [...run.notes, hubDied ? startedAgain(run, error.message) : fallback(run, error.message)],
   };
 }
 
 const fallback = ({ engine, turn }: Run, why: string): string =>
   `${engine} could not be started as an agent that reads lines (${truncate(why, 300)}), so turn ${turn + 1} started it with only its prompt: it cannot be asked, told or interrupted.`;
+
+const startedAgain = ({ engine, turn }: Run, why: string): string =>
+  `${engine} could not start while the hub was restarted (${truncate(why, 300)}), so turn ${turn + 1} started it again.`;
 
 /** Note about an attempt that was lost with its machine or hub. */
 export function lostAttempt(run: Run, next: Run, end: TurnEnd): string {
