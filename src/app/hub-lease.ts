@@ -67,6 +67,8 @@ export class HubLease {
 
   /** Resolves after the first heartbeat, which also renews the lease of agents of an earlier hub of this home. */
   async start(): Promise<void> {
+    const hubs = await this.ports.leases.hubs();
+    this.isLeased = hasOthers(hubs) || hubs.some(({ isOwn, leaseMs }) => isOwn && leaseMs !== null);
     await this.beat();
     void this.keepBeating();
   }
@@ -111,8 +113,7 @@ export class HubLease {
     const isKnown = this.isLeased;
     if (!(await leases.beat(isKnown ? LEASE_MS : null))) return this.lose();
     const hubs = await leases.hubs();
-    const others = hubs.filter(({ isOwn }) => !isOwn);
-    this.isLeased = others.some(({ silentMs }) => silentMs !== null && silentMs < TAKEOVER_MS);
+    this.isLeased = hasOthers(hubs);
     // The database must know first that the agents do not depend on heartbeats any more.
     this.until = this.isLeased || isKnown ? sentAt + LEASE_MS / 1_000 : NEVER;
     writeHubLease(runsDir, this.until);
@@ -123,7 +124,7 @@ export class HubLease {
     this.beaten = Promise.withResolvers();
     const { events } = this;
     if (!events || now < this.settledAt) return;
-    this.takingOver ??= this.takeOverFrom(others, events)
+    this.takingOver ??= this.takeOverFrom(hubs, events)
       .catch(thrown => this.ports.warn('The runs of a lost hub could not be taken over', thrown))
       .finally(() => {
         this.takingOver = null;
@@ -135,8 +136,8 @@ export class HubLease {
     this.events?.onLost();
   }
 
-  private async takeOverFrom(others: HubState[], events: LeaseEvents): Promise<void> {
-    for (const hub of others) {
+  private async takeOverFrom(hubs: HubState[], events: LeaseEvents): Promise<void> {
+    for (const hub of hubs.filter(({ isOwn }) => !isOwn)) {
       const all = events.canRead(hub);
       const silentMs = TAKEOVER_MS + (all ? 0 : READERS_FIRST_MS);
       const isOver = hub.leaseMs !== null && hub.silentMs !== null && hub.silentMs > silentMs;
@@ -146,6 +147,10 @@ export class HubLease {
     }
   }
 }
+
+/** Whether another hub can take over. */
+const hasOthers = (hubs: readonly HubState[]): boolean =>
+  hubs.some(({ isOwn, silentMs }) => !isOwn && silentMs !== null && silentMs < TAKEOVER_MS);
 
 /** Makes local turns depend on the lease of the hub. */
 export function leasedExecutor(executor: Executor, lease: HubLease, runsDir: string): Executor {

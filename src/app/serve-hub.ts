@@ -133,7 +133,12 @@ export async function serveHub(
   parts.lease?.serve({
     onLost: () => void stop('another hub has taken over its runs, or a later hub of its home has started'),
     canRead: canReadHome,
-    takeOver: (hub, of) => takeOver(hub, of, parts, runs),
+    async takeOver(hub, of) {
+      const isDone = await takeOver(hub, of, parts, runs);
+      // The lost hub may not have heard all requests to stop its runs.
+      await readOtherHubs(parts, services);
+      return isDone;
+    },
   });
   const later = (ms: number, act: () => void) => {
     const timer = setTimeout(act, ms);

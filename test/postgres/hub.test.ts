@@ -67,14 +67,14 @@ test('two hubs on one database: each runs and recovers its own runs, also when o
 
   // The next hub of the second home finds nothing to recover. The first hub is killed and recovers its run.
   await two.run(['hub', 'stop']);
-  const pid = await one.hubPid();
-  process.kill(pid, 'SIGKILL');
-  await until('the hub is dead', () => !isAlive(pid));
   await two.hubPid();
   expect(await two.statusOf(second)).toBe('completed');
   expect(await query(database, `select status from runs where id = '${first}'`)).toEqual([
     { status: 'running' },
   ]);
+  const pid = await one.hubPid();
+  process.kill(pid, 'SIGKILL');
+  await until('the hub is dead', () => !isAlive(pid));
   expect(await one.statusOf(first)).toBe('running');
   await one.json(['answer', await asked(), 'the first']);
   writeFileSync(go, '');

@@ -4,7 +4,7 @@ import { appendFileSync, existsSync, lstatSync, openSync, writeFileSync } from '
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { processesOf, type TurnFixture, TurnsFixture, until } from '../testing/turn-fixture.ts';
-import { bootSeconds, writeLease } from './turn-record.ts';
+import { bootSeconds, useHubLease, writeHubLease, writeLease } from './turn-record.ts';
 import { FED_SCRIPT, NOT_RUN, SCRIPT, wrapperArguments } from './wrapper.ts';
 
 const turns = new TurnsFixture();
@@ -81,6 +81,29 @@ describe.each([
     expect(turns.read(turn, 'exit')).toBe('137\n');
     expect(existsSync(join(turns.folder(turn), 'lapsed'))).toBe(true);
     expect(await processesOf(turn.runId)).toEqual([]);
+  });
+
+  test('that starts after the lease of its hub does not start the agent', { tags: ['H6'] }, async () => {
+    const turn = turns.turn('echo ran');
+    useHubLease(turns.folder(turn));
+    writeHubLease(turns.runsDir, bootSeconds() - 1);
+    const [code] = await once(wrap(shell, turn), 'exit');
+    expect(code).toBe(NOT_RUN);
+    expect(turns.read(turn, 'stdout')).toBe('');
+    expect(turns.read(turn, 'exit')).toBe(`${NOT_RUN}\n`);
+    expect(existsSync(join(turns.folder(turn), 'lapsed'))).toBe(true);
+  });
+
+  test('runs the agent for as long as the hub renews the lease of all its turns', { tags: ['H6'] }, async () => {
+    const turn = turns.turn('echo ready; while :; do sleep 0.02; done');
+    useHubLease(turns.folder(turn));
+    writeHubLease(turns.runsDir, bootSeconds() + 3600);
+    const wrapper = wrap(shell, turn);
+    await turns.said(turn, 'ready');
+    writeHubLease(turns.runsDir, bootSeconds());
+    await once(wrapper, 'exit');
+    expect(turns.read(turn, 'exit')).toBe('143\n');
+    expect(existsSync(join(turns.folder(turn), 'lapsed'))).toBe(true);
   });
 
   test('of a turn without a lease knows nothing of leases', async () => {
