@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
   chmodSync,
@@ -131,12 +132,24 @@ describe('remembering versions', () => {
   test('a program that gave no answer is waited for once, and again when its file has changed', async () => {
     const path = program('codex', '');
     appendFileSync(path, 'exec sleep 600\n');
-    const patient = installedClis(createProgramVersions(cache, 500));
+    const patient = installedClis(createProgramVersions(cache, { waitMs: 500, giveUpMs: 2_000 }));
     for (let spawn = 0; spawn < 3; spawn++)
       expect(await patient.find('codex', env())).toMatchObject({ version: null });
     expect(timesAsked()).toBe(1);
     program('codex', 'codex-cli 0.166.0');
     expect(await patient.find('codex', env())).toMatchObject({ version: '0.166.0' });
+  });
+
+  test('an answer that comes late counts for the next run', async () => {
+    const path = program('codex', '');
+    const pipe = join(folder, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    appendFileSync(path, `cat '${pipe}'\n`);
+    const busy = installedClis(createProgramVersions(cache, { waitMs: 1, giveUpMs: 60_000 }));
+    expect(await busy.find('codex', env())).toMatchObject({ version: null });
+    writeFileSync(pipe, 'codex-cli 0.166.0\n');
+    await expect.poll(() => busy.find('codex', env())).toMatchObject({ version: '0.166.0' });
+    expect(timesAsked()).toBe(1);
   });
 
   test('that it gave no answer is forgotten with the hub', async () => {

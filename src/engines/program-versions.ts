@@ -1,14 +1,15 @@
-import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, type Stats, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { runProgram } from '../process/programs/run-program.ts';
 import { versionIn } from './version.ts';
 
 export interface ProgramVersions {
   /**
-   * Version that `--version` prints, or null if it prints none. Each program file is asked once, or again after a
-   * while if it did not answer.
+   * Version that `--version` prints, or null if it prints none in time. Each program file is asked once, or again after
+   * a while if it did not answer.
    */
   of(program: string, env: Record<string, string>): Promise<string | null>;
 }
@@ -23,37 +24,56 @@ type Known = z.infer<typeof Known>;
 /** A program that did not answer may have been slow only once, but asking at every start would slow down all runs. */
 const ASK_AGAIN_AFTER_MS = 5 * 60_000;
 
+/** How long a run waits for a version. On a busy machine the answer comes later, and counts for the next run. */
+const WAIT_MS = 8_000;
+const GIVE_UP_MS = 60_000;
+
 /**
  * Caches versions in a file, by the program's path, modification time and size, because some programs take seconds to
  * answer.
  */
-export function createProgramVersions(cacheFile: string, limitMs = 8_000): ProgramVersions {
+export function createProgramVersions(
+  cacheFile: string,
+  { waitMs = WAIT_MS, giveUpMs = GIVE_UP_MS } = {},
+): ProgramVersions {
   let known: Known | null = null;
-  const asking = new Map<string, Promise<string | null>>();
-  const silent = new Map<string, { mtimeMs: number; size: number; until: number }>();
+  const asking = new Map<string, { version: Promise<string | null>; isLate: boolean }>();
+  const silentUntil = new Map<string, number>();
 
-  async function learn(program: string, env: Record<string, string>): Promise<string | null> {
-    const { mtimeMs, size } = statSync(program);
-    known ??= readCache(cacheFile);
-    const before = known[program];
-    if (before?.mtimeMs === mtimeMs && before.size === size) return before.version;
-    const mute = silent.get(program);
-    if (mute?.mtimeMs === mtimeMs && mute.size === size && performance.now() < mute.until) return null;
-    const version = await ask(program, env, limitMs);
-    if (version === null) {
-      silent.set(program, { mtimeMs, size, until: performance.now() + ASK_AGAIN_AFTER_MS });
-    } else {
-      known[program] = { mtimeMs, size, version };
+  async function learn(
+    program: string,
+    { mtimeMs, size }: Stats,
+    env: Record<string, string>,
+  ): Promise<string | null> {
+    const version = await ask(program, env, giveUpMs);
+    if (version !== null) {
+      known = { ...known, [program]: { mtimeMs, size, version } };
       writeCache(cacheFile, known);
     }
     return version;
   }
 
   return {
-    of(program, env) {
-      const answer = asking.get(program) ?? learn(program, env).finally(() => asking.delete(program));
-      asking.set(program, answer);
-      return answer;
+    async of(program, env) {
+      const file = statSync(program);
+      known ??= readCache(cacheFile);
+      const before = known[program];
+      if (before?.mtimeMs === file.mtimeMs && before.size === file.size) return before.version;
+      const key = JSON.stringify([program, file.mtimeMs, file.size]);
+      if (performance.now() < (silentUntil.get(key) ?? 0)) return null;
+      let asked = asking.get(key);
+      if (!asked) {
+        asked = { version: learn(program, file, env), isLate: false };
+        asking.set(key, asked);
+        void asked.version.then(version => {
+          asking.delete(key);
+          if (version === null) silentUntil.set(key, performance.now() + ASK_AGAIN_AFTER_MS);
+        });
+      }
+      if (asked.isLate) return null;
+      const version = await Promise.race([asked.version, delay(waitMs, undefined, { ref: false })]);
+      if (version === undefined) asked.isLate = true;
+      return version ?? null;
     },
   };
 }
