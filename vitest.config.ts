@@ -15,15 +15,16 @@ const filesWith = (pattern: RegExp, files: string): string[] =>
 const alone = filesWith(MEASURES_ITSELF, '{src,web,test}/**/*.test.ts');
 const programs = filesWith(STARTS_PROGRAMS, '{src,web}/**/*.test.ts');
 
-/** Files that run with SQLite, and a second time with PostgreSQL. */
+/**
+ * Files that run with SQLite, and a second time with PostgreSQL: the store, and for each part of the hub the tests whose
+ * outcome depends on what is stored when. The core's review loop is here as a whole product, with its deaths.
+ */
 const ON_BOTH_DATABASES = [
   ...'board-queries inbox messages model pins reports reviews store writer'
     .split(' ')
     .map(name => `src/store/${name}`),
-  ...'inbox/inbox review/review-loop runs/last-activity runs/recovery runs/two-way'
-    .split(' ')
-    .map(name => `src/core/${name}`),
-  ...'chats damaged-run leads limits messages results run-actions spawn tell usage-limits waiting'
+  ...'inbox/inbox runs/last-activity runs/recovery runs/two-way'.split(' ').map(name => `src/core/${name}`),
+  ...'chats damaged-run leads limits messages results spawn tell usage-limits waiting'
     .split(' ')
     .map(name => `test/e2e/runs/${name}`),
   ...'answers approvals inbox inbox-deaths inbox-stop'.split(' ').map(name => `test/e2e/inbox/${name}`),
