@@ -131,7 +131,9 @@ test('grows while it is looked at, and is there until the end without a reload',
   await page.getByText('Now one.', { exact: true }).waitFor();
   await page.evaluate(() => Object.assign(globalThis, { isSame: true }));
   await page.getByText('Now three.', { exact: true }).waitFor();
-  await page.getByText('Over.', { exact: true }).waitFor();
+  // The end may be shown above the messages, too.
+  const messages = page.getByRole('list', { name: 'Messages' });
+  await messages.getByText('Over.', { exact: true }).waitFor();
   await expect.poll(() => page.locator('.said-call summary', { hasText: 'done' }).count()).toBe(3);
   expect(await page.evaluate(() => 'isSame' in globalThis)).toBe(true);
   await said(client, id);
