@@ -23,6 +23,9 @@ const READERS_FIRST_MS = 2_000;
  */
 const SETTLED_MS = 10_000;
 
+/** Time that must be left of the lease to start an agent, because a start can take seconds on a busy machine. */
+const START_MS = 7_000;
+
 /** End of a lease that does not end, in seconds of the boot clock. */
 const NEVER = 9_999_999_999;
 
@@ -87,8 +90,8 @@ export class HubLease {
    * has lost its place, so that it neither starts the agent nor records a failure.
    */
   async held(): Promise<void> {
-    while (this.isLost || this.closing.signal.aborted || bootSeconds() >= this.until)
-      await this.beaten.promise;
+    const isOver = () => bootSeconds() >= this.until - START_MS / 1_000;
+    while (this.isLost || this.closing.signal.aborted || isOver()) await this.beaten.promise;
   }
 
   private async keepBeating(): Promise<void> {
