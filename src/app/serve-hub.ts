@@ -124,7 +124,7 @@ export async function serveHub(
   const stopListening = parts.store.onOtherHub(notice => {
     if (notice === 'calls') hubCalls.look();
     if (notice !== 'changes') return;
-    void readOtherHubs(parts, services).catch(thrown =>
+    void readOtherHubs(parts, runs, services).catch(thrown =>
       warn('Changes of other hubs could not be read', thrown),
     );
   });
@@ -136,7 +136,7 @@ export async function serveHub(
     async takeOver(hub, of) {
       const isDone = await takeOver(hub, of, parts, runs);
       // The lost hub may not have heard all requests to stop its runs.
-      await readOtherHubs(parts, services);
+      await readOtherHubs(parts, runs, services);
       return isDone;
     },
   });
@@ -158,9 +158,13 @@ export async function serveHub(
   });
 }
 
-/** Applies settings that another hub changed, and stops runs as other hubs asked. */
-async function readOtherHubs({ settings }: HubHome, services: UserServices): Promise<void> {
-  await settings.load();
+/** Applies settings and pins that another hub changed, and stops runs as other hubs asked. */
+async function readOtherHubs(
+  { settings }: HubHome,
+  { servers }: RunParts,
+  services: UserServices,
+): Promise<void> {
+  await Promise.all([settings.load(), servers.gateway.reloadPins()]);
   services.runner.pump();
   await stopAsAsked(services);
 }

@@ -54,7 +54,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     warned.add(message);
     options.warn(message);
   };
-  const pinsOf = createPinRegistry(options.pins, clock);
+  const pins = createPinRegistry(options.pins, clock);
+  const pinsOf = pins.of;
   /** Confirmed restrictions have their own pins: the server may not exist, or may never have been listed. */
   const confirmed = (workspace: string, server: string) => pinsOf({ workspace, server, source: '' });
   const unusable = new UnusableServers();
@@ -95,6 +96,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   return {
     ...admin,
+    reloadPins: () => pins.reload(),
     prepare(run) {
       // A run that has ended may be resumed, and then asks again.
       ended.delete(run.id);

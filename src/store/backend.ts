@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Kysely, Transaction } from 'kysely';
-import type { HubCallRows, HubLeases, Notice, OtherHub } from '../core/ports/store.ts';
+import type { Admission, HubCallRows, HubLeases, Notice, OtherHub } from '../core/ports/store.ts';
 import type { SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { NewEventRow, Tables } from './tables.ts';
@@ -35,6 +35,8 @@ export interface Backend {
   otherOwner?(runId: RunId): Promise<OtherHub | null>;
   /** Name of the hub of each run. Empty if there is only one hub. */
   hubsOf?(ids: readonly RunId[]): Promise<Map<RunId, string>>;
+  /** Throws if new runs would exceed a limit that all hubs share. */
+  admit?(trx: Transaction<Tables>, admission: Admission): Promise<void>;
   /** Requests of hubs to each other, if several hubs can use the database. */
   calls?: HubCallRows;
   /** Makes the database skip event numbers up to this one, so that they are never used again. */

@@ -3,6 +3,7 @@ import { SquadError } from '../schema/error.ts';
 import type { Backend } from './backend.ts';
 import {
   CALLS,
+  CLAIMS,
   COUNT_RUN,
   EVENT_FIELDS,
   forPostgres,
@@ -305,6 +306,10 @@ export const MIGRATIONS: { name: string; statements: Statement[] }[] = [
   {
     name: '014-calls-between-hubs',
     statements: CALLS.map(postgres => ({ sqlite: null, postgres })),
+  },
+  {
+    name: '015-claims-across-hubs',
+    statements: CLAIMS.map(postgres => ({ sqlite: null, postgres })),
   },
 ];
 

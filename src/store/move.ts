@@ -5,7 +5,7 @@ import { storedKey } from './changes.ts';
 import type { Tables } from './tables.ts';
 
 /** Tables that are not copied: triggers and `migrate` fill them, or SQLite does not have them. */
-type Unmoved = 'run_counts' | 'spending' | 'migrations' | 'stop_requests' | 'answers';
+type Unmoved = 'run_counts' | 'spending' | 'migrations' | 'stop_requests' | 'answers' | 'running_costs';
 export type MovedTable = Exclude<keyof Tables, Unmoved>;
 
 /** Tables in the order of their references: a table comes after the tables that it refers to. */

@@ -197,7 +197,11 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
   function commit(change: Change): Promise<void> {
     try {
       const rows = toRows(change);
-      const apply = (trx: Transaction<Tables>) => putRows(trx, rows);
+      const { admission } = change;
+      const apply = async (trx: Transaction<Tables>) => {
+        if (admission) await backend.admit?.(trx, admission);
+        await putRows(trx, rows);
+      };
       return writer.add({ apply, rows: rows.events, events: change.events, mayWait: isOnlyActivity(change) });
     } catch (thrown) {
       return Promise.reject(backend.failureOf(thrown).error);
@@ -371,6 +375,31 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
           .execute();
       }),
     stopRequests: async () => (backend.hub === null ? [] : read(queries.stopRequests)),
+    saveRunningCost: async usd => {
+      const { hub } = backend;
+      if (hub === null) return;
+      const row = { cost_usd: usd, at: Date.now() };
+      await write(async trx => {
+        await trx
+          .insertInto('running_costs')
+          .values({ hub, ...row })
+          .onConflict(conflict => conflict.column('hub').doUpdateSet(row))
+          .execute();
+      });
+    },
+    runningCostElsewhere: async since => {
+      const { hub } = backend;
+      if (hub === null) return 0;
+      const row = await read(db =>
+        db
+          .selectFrom('running_costs')
+          .select(({ fn }) => fn.sum<number>('cost_usd').as('usd'))
+          .where('hub', '<>', hub)
+          .where('at', '>=', since)
+          .executeTakeFirst(),
+      );
+      return row?.usd ?? 0;
+    },
     saveAnswer: async (id, answer) => {
       if (backend.hub === null) return;
       await write(async trx => {
@@ -434,7 +463,8 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
 }
 
 /** Activity of an agent: nobody waits for this write. */
-const isOnlyActivity = ({ events, ...rows }: Change): boolean =>
+const isOnlyActivity = ({ events, admission, ...rows }: Change): boolean =>
   events.length > 0 &&
+  admission === undefined &&
   Object.values(rows).every(some => !some?.length) &&
   events.every(event => event.body.type === 'run.activity');

@@ -117,6 +117,13 @@ interface AnswerRow {
   answer: string;
 }
 
+/** Only in PostgreSQL: what the running turns of a hub have cost so far. */
+interface RunningCostRow {
+  hub: string;
+  cost_usd: number;
+  at: number;
+}
+
 interface MigrationRow {
   name: string;
   applied_at: number;
@@ -144,6 +151,7 @@ export interface Tables {
   spending: SpendingRow;
   stop_requests: StopRequestRow;
   answers: AnswerRow;
+  running_costs: RunningCostRow;
   migrations: MigrationRow;
 }
 

@@ -28,6 +28,8 @@ export interface BudgetWatchPorts {
 }
 
 const CHECK_INTERVAL_MS = 1_000;
+/** How often hubs of one database tell each other what running turns have cost. */
+const SHARE_INTERVAL_MS = 2_000;
 
 /** Enforces budgets as soon as runs report usage: those of the run, its squad and the day. */
 export class BudgetWatch {
@@ -35,9 +37,15 @@ export class BudgetWatch {
   private readonly checkedAt = new Map<RunId, number>();
   private readonly waiting = new Map<RunId, NodeJS.Timeout>();
   private readonly warned = new Map<RunId, Set<BudgetScope>>();
+  private readonly sharing: NodeJS.Timeout | undefined;
+  /** The cost that other hubs know. */
+  private shared: number | null = null;
 
   constructor(ports: BudgetWatchPorts) {
     this.ports = ports;
+    if (!ports.store.hubCalls) return;
+    const share = () => this.shareCost().catch(thrown => ports.warn('The cost was not shared', thrown));
+    this.sharing = setInterval(() => void share(), SHARE_INTERVAL_MS).unref();
   }
 
   /** Usage of a run so far, with an estimated cost if only tokens are known. */
@@ -151,9 +159,27 @@ export class BudgetWatch {
     const now = this.ports.clock.now();
     const since = startOfDay(now);
     // A run with a time in the future was stored before the clock was set back, so it does not count.
+    const { store } = this.ports;
     return (
-      (await this.ports.store.spent({ since, until: now })) + this.unwritten(run => run.createdAt >= since)
+      (await store.spent({ since, until: now })) +
+      this.unwritten(run => run.createdAt >= since) +
+      (await store.runningCostElsewhere(since))
     );
+  }
+
+  /** Tells other hubs of the database what the running turns of this one have cost, if that has changed. */
+  private async shareCost(): Promise<void> {
+    const { clock, settings, store } = this.ports;
+    if (settings()['budget.day_usd'] === undefined) return;
+    const since = startOfDay(clock.now());
+    const usd = this.unwritten(run => run.createdAt >= since);
+    if (usd === this.shared) return;
+    this.shared = usd;
+    await store.saveRunningCost(usd);
+  }
+
+  close(): void {
+    clearInterval(this.sharing);
   }
 
   /** Cost of running turns, which the database gets only after their end. */

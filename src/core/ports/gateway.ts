@@ -293,6 +293,8 @@ export interface Gateway extends GatewayAdmin {
   viewOf(run: Run): GatewayView | null;
   /** Calls the listener when lists of a run may have changed. */
   onChange(listener: (runId: RunId, what: 'tools' | 'resources' | 'prompts') => void): () => void;
+  /** Reads the pins of all servers again, because another hub may have changed them. */
+  reloadPins(): Promise<void>;
   /** Called after the end of a run: stops the servers that only this run used, and waits until they are gone. */
   release(runId: RunId): Promise<void>;
   /** Stops every server, and waits until they are gone. */

@@ -23,7 +23,18 @@ export interface Change {
   inbox?: InboxItem[];
   /** Lines for running agents, to be inserted. */
   lines?: SentLine[];
+  /** What all hubs of the database share, to be checked for new runs. The change is refused if a limit is reached. */
+  admission?: Admission;
   events: NewEvent[];
+}
+
+export interface Admission {
+  /** Number of new runs. */
+  starts: number;
+  /** How many runs may start within a minute. */
+  maxStarts: number;
+  /** Chats that the new runs continue or begin. */
+  chats: string[];
 }
 
 /**
@@ -190,6 +201,10 @@ export interface Store extends BoardStore {
   requestStop(id: RunId, by: string): Promise<void>;
   /** Requests of other hubs to stop runs of this hub that have not ended. */
   stopRequests(): Promise<{ runId: RunId; by: string }[]>;
+  /** Tells other hubs what the running turns of this one have cost today, if several hubs can use the database. */
+  saveRunningCost(usd: number): Promise<void>;
+  /** What running turns of other hubs have cost, as they said since this time. */
+  runningCostElsewhere(since: number): Promise<number>;
   /** Stores the final answer of a run for other hubs, if several can use the database. Null removes it. */
   saveAnswer(runId: RunId, answer: string | null): Promise<void>;
   /** The stored answer. Null if there is none, or if only one hub can use the database. */

@@ -126,10 +126,20 @@ export class SpawnLimit {
     this.starts.push(...times);
   }
 
-  /** Counts the starts. Throws the same errors as `check`. */
-  admit(asked: AskedStarts, limits: HubSettings, now: number): void {
+  /**
+   * Counts the starts. Throws the same errors as `check`. Returns a function that takes them back, for runs that could
+   * not be saved.
+   */
+  admit(asked: AskedStarts, limits: HubSettings, now: number): () => void {
     this.check(asked, limits, now);
-    for (let i = 0; i < asked.count; i++) this.starts.push(now);
+    const added = Array.from({ length: asked.count }, () => now);
+    this.starts.push(...added);
+    return () => {
+      for (const at of added) {
+        const place = this.starts.indexOf(at);
+        if (place >= 0) this.starts.splice(place, 1);
+      }
+    };
   }
 
   /** Throws unless `count` more runs may start now. `now` is on the monotonic clock. */
@@ -149,18 +159,22 @@ export class SpawnLimit {
       );
     this.starts = this.starts.filter(at => at > now - MINUTE_MS);
     const rate = limits['limits.spawns_per_minute'];
-    if (this.starts.length + count > rate)
-      throw new SquadError(
-        'SPAWN_RATE_LIMIT',
-        `${count} more ${count === 1 ? 'run' : 'runs'} would make ${this.starts.length + count} starts in a minute; the limit is ${rate} (limits.spawns_per_minute)${askedBy}`,
-        {
-          suggestions: [
-            `Wait a minute, start fewer at once, or raise the limit with \`squad config set limits.spawns_per_minute ${this.starts.length + count}\`. Nothing was started.`,
-          ],
-        },
-      );
+    const starts = this.starts.length + count;
+    if (starts > rate) throw tooManyStarts(count, starts, rate, askedBy);
   }
 }
+
+/** The error for `count` more runs, with which a minute would have `starts` starts. */
+export const tooManyStarts = (count: number, starts: number, rate: number, askedBy = ''): SquadError =>
+  new SquadError(
+    'SPAWN_RATE_LIMIT',
+    `${count} more ${count === 1 ? 'run' : 'runs'} would make ${starts} starts in a minute; the limit is ${rate} (limits.spawns_per_minute)${askedBy}`,
+    {
+      suggestions: [
+        `Wait a minute, start fewer at once, or raise the limit with \`squad config set limits.spawns_per_minute ${starts}\`. Nothing was started.`,
+      ],
+    },
+  );
 
 /**
  * Converts a stored time to the monotonic clock. A time in the future was stored before the clock was set back and

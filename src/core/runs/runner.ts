@@ -125,16 +125,24 @@ export class Runner {
     const { runs } = plan;
     await this.budgets.admit();
     const releaseChats = this.chats.claim(runs.flatMap(({ run }) => run.chatId ?? []));
+    let takeBack = () => {};
     try {
       const { depth = 0, parentId = null } = runs[0]?.run ?? {};
       const asked = { count: runs.length, depth, callers: this.callers(parentId) };
-      this.spawnLimit.admit(asked, settings(), clock.monotonic());
-      const write = (change?: Change) => saveSquad(plan, this.ports, this.ledger, change);
+      takeBack = this.spawnLimit.admit(asked, settings(), clock.monotonic());
+      const admission = {
+        starts: runs.length,
+        maxStarts: settings()['limits.spawns_per_minute'],
+        chats: runs.flatMap(({ run }) => run.chatId ?? []),
+      };
+      const write = (change?: Change) =>
+        saveSquad(plan, this.ports, this.ledger, { events: [], ...change, admission });
       const entries = along
         ? await beginWaiting(this.live.get(along.awaiting), along.awaiting, row =>
             write({ ...along.change, runs: [row] }),
           )
         : await write();
+      takeBack = () => {};
       for (const [i, entry] of entries.entries()) entry.earlyBaseline = runs[i]!.baseline;
       for (const entry of entries) this.live.set(entry.run.id, entry);
       for (const entry of entries) this.enqueue(entry);
@@ -142,6 +150,9 @@ export class Runner {
       for (const entry of queued) entry.earlyBaseline = null;
       const ids = (of: LiveRun[]) => of.map(({ run }) => run.id);
       await this.ports.store.recorded?.(ids(entries), ids(queued));
+    } catch (thrown) {
+      takeBack();
+      throw thrown;
     } finally {
       releaseChats();
     }
@@ -500,6 +511,7 @@ export class Runner {
     this.ledger.close();
     this.outputWatch.close();
     this.stalls.close();
+    this.budgets.close();
     for (const entry of this.live.values()) entry.release();
   }
 

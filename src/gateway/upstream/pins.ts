@@ -41,6 +41,19 @@ export class ServerPins {
     return this.#loading;
   }
 
+  /** Reads the pins again, because another hub may have changed them. */
+  async reload(): Promise<void> {
+    if (!this.#loading) return;
+    const reload = this.#last.then(async () => {
+      const stored = await this.#store.pins(this.key);
+      if (isDeepStrictEqual(identities(this.#pins), identities(stored))) return;
+      this.#pins = stored;
+      for (const listener of this.#listeners) listener();
+    });
+    this.#last = reload.catch(() => {});
+    await reload;
+  }
+
   /** Compares the listed tools with the pins, and stores new and changed ones as pending. */
   see(listed: readonly Definition[]): Promise<void> {
     return this.#change(pins => comparePins(this.#isOpen ? null : pins, listed, this.#clock.now()));
@@ -93,13 +106,19 @@ export class ServerPins {
 const identities = (pins: readonly Pin[] | null) => pins?.map(({ name, hash, state }) => [name, hash, state]);
 
 /** Returns the same pins for the same key. */
-export function createPinRegistry(store: PinStore, clock: Clock): (key: PinKey) => ServerPins {
+export function createPinRegistry(store: PinStore, clock: Clock) {
   const known = new Map<string, ServerPins>();
-  return key => {
-    const id = JSON.stringify([key.workspace, key.server, key.source]);
-    const pins = known.get(id) ?? new ServerPins(key, store, clock);
-    known.set(id, pins);
-    return pins;
+  return {
+    of(key: PinKey): ServerPins {
+      const id = JSON.stringify([key.workspace, key.server, key.source]);
+      const pins = known.get(id) ?? new ServerPins(key, store, clock);
+      known.set(id, pins);
+      return pins;
+    },
+    /** Reads all pins again, because another hub may have changed them. */
+    async reload(): Promise<void> {
+      await Promise.all([...known.values()].map(pins => pins.reload()));
+    },
   };
 }
 

@@ -59,6 +59,8 @@ const KIND_OF: { [code: string]: Failure['kind'] } = {
   DATABASE_LOCKED: 'locked',
   DATABASE_UNREACHABLE: 'locked',
   DISK_FULL: 'full',
+  SPAWN_RATE_LIMIT: 'refused',
+  CHAT_BUSY: 'refused',
 };
 
 const SUGGESTION_OF: { [state: string]: string } = {

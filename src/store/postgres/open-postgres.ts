@@ -14,6 +14,7 @@ import type { Client, Pool, PoolClient } from 'pg';
 import type { Notice, OtherHub } from '../../core/ports/store.ts';
 import { type Backend, withRetry } from '../backend.ts';
 import type { NewEventRow, Tables } from '../tables.ts';
+import { admitRuns } from './admission.ts';
 import { broken, isConnectionError, postgresFailure, readOnly, sqlState } from './failure.ts';
 import { hubLeases } from './hub-leases.ts';
 import { type HomeIdentity, HubLock } from './hub-lock.ts';
@@ -171,6 +172,7 @@ function backendOn({ reads, writes, lock, notices, name, home }: Parts): Backend
     },
     hubsOf: ids => hubsOf(reads, ids),
     calls: hubCallRows(writes, home.id, failureOf),
+    admit: (trx, admission) => admitRuns(trx, home.id, admission),
     lastSequence: async () => {
       const { rows } = await sql<{ last: number }>`
         select case when is_called then last_value else 0 end as last from events_seq_seq`.execute(writes);

@@ -147,3 +147,30 @@ export const CALLS = [
   end $$`,
   `create trigger events_notice after insert on events for each statement execute function notify_events()`,
 ];
+
+/**
+ * A chat that no run holds belongs to the hub that uses it next. Pins of tools are read again when another hub has changed
+ * them. Costs of running turns, which `runs` gets at their end, count for the daily budget of all hubs.
+ */
+export const CLAIMS = [
+  'drop trigger chats_of_hub on chats',
+  `create function claim_chat() returns trigger language plpgsql as $$
+  begin
+    if old.hub = ${THIS_HUB} or ${THIS_HUB} is null then
+      return new;
+    end if;
+    if old.run_id is not null then
+      raise exception 'a row of chats belongs to another hub' using errcode = '${OTHER_HUB}';
+    end if;
+    new.hub := ${THIS_HUB};
+    return new;
+  end $$`,
+  'create trigger chats_claimed before update on chats for each row execute function claim_chat()',
+  `create trigger chats_of_hub before delete on chats for each row
+     when (old.hub <> ${THIS_HUB} and old.run_id is not null) execute function refuse_other_hub()`,
+  ...['tool_pins', 'listed_servers'].map(
+    table => `create trigger ${table}_notice after insert or update or delete on ${table}
+     for each statement execute function notify_hubs()`,
+  ),
+  'create table running_costs (hub text not null primary key, cost_usd bigint not null, at bigint not null)',
+];
