@@ -107,8 +107,8 @@ describe('a hub that is lost', { tags: ['F8', 'H6'] }, () => {
     await Promise.all(killed.map(untilTaken));
     await survivor.set('limits.concurrency', '20');
     for (const { running, queued, squad } of killed) {
-      await expect.poll(() => survivor.statusOf(running), { timeout: 20_000 }).toBe('lost');
-      await expect.poll(() => survivor.statusOf(queued), { timeout: 20_000 }).toBe('completed');
+      await expect.poll(() => survivor.statusOf(running)).toBe('lost');
+      await expect.poll(() => survivor.statusOf(queued)).toBe('completed');
       expect(await row(running)).toEqual({ status: 'lost', hub: hubOf(survivor) });
       expect(JSON.stringify(await survivor.shown(running))).toContain('Its hub had ended');
       expect((await survivor.run(['log', running])).stdout).toContain('half');
@@ -129,14 +129,14 @@ describe('a hub that is lost', { tags: ['F8', 'H6'] }, () => {
   test('suspended: it stops when it continues, before it writes or starts anything', async () => {
     const { squad, pid, running, queued } = frozen;
     await untilTaken(frozen);
-    await expect.poll(() => survivor.statusOf(running), { timeout: 20_000 }).toBe('lost');
+    await expect.poll(() => survivor.statusOf(running)).toBe('lost');
     process.kill(pid, 'SIGCONT');
     await until('the suspended hub has stopped', () => !isAlive(pid), 60_000);
     expect(readFileSync(join(squad.home, 'hub.log'), 'utf8')).toContain(
       'another hub has taken over its runs',
     );
     expect(await row(running)).toEqual({ status: 'lost', hub: hubOf(survivor) });
-    await expect.poll(() => survivor.statusOf(queued), { timeout: 20_000 }).toBe('completed');
+    await expect.poll(() => survivor.statusOf(queued)).toBe('completed');
     const starts = `select count(*) as n from events where run_id = '${queued}' and type = 'run.started'`;
     expect(await query(database, starts)).toEqual([{ n: 1 }]);
     expect((await squad.run(['ls'])).code).toBe(0);
@@ -146,10 +146,10 @@ describe('a hub that is lost', { tags: ['F8', 'H6'] }, () => {
     const { squad, running, queued } = away;
     await untilTaken(away);
     const own = hubOf(squad);
-    await expect.poll(() => row(running), { timeout: 20_000 }).toEqual({ status: 'lost', hub: own });
+    await expect.poll(() => row(running)).toEqual({ status: 'lost', hub: own });
     expect(await row(queued)).toEqual({ status: 'queued', hub: own });
     await squad.hubPid();
-    await expect.poll(() => squad.statusOf(queued), { timeout: 20_000 }).toBe('completed');
+    await expect.poll(() => squad.statusOf(queued)).toBe('completed');
     expect(JSON.stringify(await squad.shown(running))).toContain('/nowhere');
     expect((await squad.run(['log', running])).stdout).toContain('half');
   }, 150_000);
@@ -161,7 +161,7 @@ describe('a hub that is lost', { tags: ['F8', 'H6'] }, () => {
     const beats = () => readFileSync(join(path, 'beats'), 'utf8').trim();
     await until('the next attempt works', () => beats().endsWith('2'), TAKEOVER_MS);
     writeFileSync(join(path, 'go'), '');
-    await expect.poll(() => survivor.statusOf(running), { timeout: 20_000 }).toBe('completed');
+    await expect.poll(() => survivor.statusOf(running)).toBe('completed');
     const { run } = await survivor.shown<{ run: { notes: string[]; turn: number } }>(running);
     expect(run.turn).toBe(2);
     expect(run.notes.join(' ')).toContain('Attempt 2 started in the same work tree');
