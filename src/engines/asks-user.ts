@@ -1,13 +1,19 @@
 import type { RunOptions } from '../schema/run.ts';
 
 /**
- * True if the agent has to ask the user for permissions, in a CLI that can do so. The CLI then reads the answers from an
- * input file while it works. The hub can write that file only on its own machine.
+ * True if a CLI that can read lines while it works has to do so. The hub can write the input file only on its own
+ * machine.
  */
+export const readsLines = ({
+  machine,
+  promptOnly,
+}: Pick<RunOptions, 'machine' | 'promptOnly'>): true | undefined =>
+  (machine === null && !promptOnly) || undefined;
+
+/** True if a CLI that can ask the user has to do so, for which it reads lines while it works. */
 export const asksUser = ({
   approvals,
   permission,
-  machine,
-  promptOnly,
+  ...options
 }: Pick<RunOptions, 'approvals' | 'permission' | 'machine' | 'promptOnly'>): true | undefined =>
-  (approvals === 'ask' && permission !== 'full' && machine === null && !promptOnly) || undefined;
+  (approvals === 'ask' && permission !== 'full' && readsLines(options)) || undefined;

@@ -40,8 +40,12 @@ const OTHERS: Engine[] = [
 async function build(engine: Engine, changes: Partial<TurnInput> = {}) {
   const { input, written } = rehearsal({ chatId: firstChat(engine), ...changes });
   const command = await engine.command(input);
-  return { ...command, written };
+  const lines = command.isFed ? engine.driver!(input).open() : [];
+  return { ...command, written, lines };
 }
+
+/** CLIs that read lines while they work, whatever their role says. */
+const READS_LINES = ['claude', 'codex', 'qwen'];
 
 const firstChat = ({ newChat }: Engine): string | null =>
   newChat?.kind === 'minted' ? newChat.mint(PLAIN_OPTIONS) : newChat?.kind === 'command' ? CHAT : null;
@@ -53,11 +57,12 @@ const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/;
 const ids = (engines: Engine[]) => engines.map(engine => [engine.id, engine] as const);
 
 describe.each(ids([...CLIS, ...OTHERS]))('%s', (_id, engine) => {
-  test('reads the prompt from its file; neither prompt nor task nor token is in an argument', {
+  test('gets the prompt by its input; neither prompt nor task nor token is in an argument', {
     tags: ['argument-injection'],
   }, async () => {
-    const { argv, stdin } = await build(engine, { endpoint: ENDPOINT });
-    expect(stdin).toBe('/squad/turn/prompt.md');
+    const { argv, stdin, isFed } = await build(engine, { endpoint: ENDPOINT });
+    expect(stdin).toBe(isFed ? null : '/squad/turn/prompt.md');
+    expect(isFed === true).toBe(READS_LINES.includes(engine.id));
     for (const argument of argv) {
       expect(argument).not.toContain('the-prompt-itself');
       expect(argument).not.toContain('the-task-itself');
@@ -159,9 +164,10 @@ describe.each(ids(CLIS))('%s', (_id, engine) => {
     const files = { ...rehearsal().input.files, chatFolder };
     const begun = await build(engine, { files });
     const later = await build(engine, { chatId: knownChat(engine), continues: true, files });
-    const anyChat = (argv: string[]) => argv.map(argument => argument.replace(UUID, 'ID'));
-    expect(anyChat(later.argv)).not.toEqual(anyChat(begun.argv));
-    expect(later.argv.some(argument => argument.includes(knownChat(engine)))).toBe(true);
+    const said = ({ argv, lines }: typeof begun) => [...argv, ...lines];
+    const anyChat = (words: string[]) => words.map(word => word.replace(UUID, 'ID'));
+    expect(anyChat(said(later))).not.toEqual(anyChat(said(begun)));
+    expect(said(later).some(word => word.includes(knownChat(engine)))).toBe(true);
   });
 
   test('a chat id that could be taken for a flag, or cannot be an argument, is refused', {
@@ -217,13 +223,13 @@ describe.each(ids(CLIS))('%s', (_id, engine) => {
   ])('the model %j is one argument, or refused', { tags: ['argument-injection'] }, async model => {
     const chatId = firstChat(engine) && CHAT;
     const usual = await build(engine, { model: 'anthropic/sonnet', chatId });
-    await outcome(build(engine, { model, chatId }), ({ argv, env, written }) => {
+    await outcome(build(engine, { model, chatId }), ({ argv, env, written, lines }) => {
       expect(argv.length).toBe(usual.argv.length);
       const changed = argv.filter((argument, index) => argument !== usual.argv[index]);
       expect(changed.length).toBeLessThanOrEqual(1);
       // Alone it would be a flag.
       if (model.startsWith('-')) expect(argv).not.toContain(model);
-      const places = [...argv, ...Object.values(env), ...written.values()];
+      const places = [...argv, ...Object.values(env), ...written.values(), ...lines];
       const quoted = JSON.stringify(model).slice(1, -1);
       expect(places.some(place => place.includes(model) || place.includes(quoted))).toBe(true);
     });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { formOf } from '../core/inbox/elicitation.ts';
 import type { Driver } from '../core/ports/engine.ts';
+import { PLAIN_OPTIONS } from '../core/testing/plain-options.ts';
 import { streamJsonDriver } from './stream-json-driver.ts';
 
 const json = (value: object) => JSON.stringify(value);
@@ -10,8 +11,10 @@ const taken = (line: string) => json({ type: 'user', uuid: JSON.parse(line).uuid
 const RESULT = json({ is_error: false, result: 'Done.', type: 'result' });
 const INIT = json({ type: 'system', subtype: 'init', session_id: 's' });
 
-function begun(prompt = 'Work.') {
-  const driver = streamJsonDriver({ prompt });
+const options = { ...PLAIN_OPTIONS, approvals: 'ask' } as const;
+
+function begun(prompt = 'Work.', some: { approvals?: 'deny' } = {}) {
+  const driver = streamJsonDriver({ prompt, options: { ...options, ...some } });
   const [first] = driver.open() as [string];
   driver.sent(first);
   return { driver, first };
@@ -75,7 +78,7 @@ test('the agent is idle once it has taken its prompt and reported a result, and 
 
 test('a result that comes before a message was taken is not the end', () => {
   const { driver, first } = begun();
-  const [second] = streamJsonDriver({ prompt: 'And this.' }).open() as [string];
+  const [second] = streamJsonDriver({ prompt: 'And this.', options }).open() as [string];
   driver.sent(second);
   for (const line of [taken(first), RESULT]) driver.read(line);
   expect(driver.isIdle).toBe(false);
@@ -120,7 +123,7 @@ describe('a use of a tool', () => {
   test('that was answered is not asked about again, although the lines are read again', () => {
     const before = begun();
     const answer = before.driver.answer(ask(before.driver, use('a')), { isGiven: true });
-    const driver = streamJsonDriver({ prompt: 'Work.' });
+    const driver = streamJsonDriver({ prompt: 'Work.', options });
     for (const line of [before.first, ...answer]) driver.sent(line);
     expect([INIT, use('a'), use('b')].flatMap(line => driver.read(line))).toEqual([
       { type: 'asked', ask: expect.objectContaining({ id: 'b' }) },
@@ -135,6 +138,16 @@ describe('a use of a tool', () => {
     expect(refused).toMatchObject({
       ...{ type: 'send', lines: [expect.stringContaining('"behavior":"deny"')] },
     });
+  });
+
+  test('is refused at once, and only once, if nobody can be asked', () => {
+    const { driver } = begun('Work.', { approvals: 'deny' });
+    const [refused] = driver.read(use('a'));
+    expect(refused).toMatchObject({
+      ...{ type: 'send', lines: [expect.stringMatching(/"request_id":"a".*"deny".*nobody can be asked/)] },
+    });
+    if (refused?.type === 'send') for (const line of refused.lines) driver.sent(line);
+    expect(driver.read(use('a'))).toEqual([]);
   });
 
   test('can be withdrawn', () => {
@@ -190,7 +203,7 @@ test('lines of any shape change nothing', () => {
 
 describe('Qwen Code, which does not repeat messages', () => {
   const qwen = () => {
-    const driver = streamJsonDriver({ prompt: 'Work.' }, { repeatsMessages: false });
+    const driver = streamJsonDriver({ prompt: 'Work.', options }, { repeatsMessages: false });
     const first = driver.open();
     for (const line of first) driver.sent(line);
     return { driver, first };

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Driver, DriverEvent, DriverStart, EngineAsk } from '../core/ports/engine.ts';
+import { asksUser } from './asks-user.ts';
 import { type Fields, fields, fieldsOf, list, text } from './json-line.ts';
 import { longLineType } from './long-line.ts';
 import { answersAt, questionForm } from './question-form.ts';
@@ -15,7 +16,7 @@ interface Dialect {
 
 /** Driver for `--input-format stream-json` and its control protocol, of Claude Code and Qwen Code. */
 export function streamJsonDriver(
-  { prompt }: Pick<DriverStart, 'prompt'>,
+  { prompt, options }: Pick<DriverStart, 'prompt' | 'options'>,
   { repeatsMessages }: Dialect = { repeatsMessages: true },
 ): Driver {
   /** Messages that the agent has not read yet. */
@@ -46,6 +47,7 @@ export function streamJsonDriver(
       ];
     if (before !== undefined) return [];
     asked.set(id, content);
+    if (!asksUser(options)) return [{ type: 'send', lines: [deny(id, UNASKED)] }];
     const input = fields(use.input);
     const form = tool === DIALOG ? { form: questionForm(list(input.questions)) } : {};
     return [{ type: 'asked', ask: { id, tool, input, ...form } }];
@@ -162,6 +164,8 @@ const refuse = (id: string, error: string): DriverEvent => ({
 });
 
 const UNKNOWN_REQUEST = 'Squad does not know this request';
+const UNASKED =
+  'Not allowed: this agent has no permission for it, and nobody can be asked. Continue without it.';
 const CHANGED = 'Not allowed: the request was changed while the user was asked. Ask again.';
 const TOO_LONG =
   'Not allowed: the arguments have more than 8 MiB, which is more than a person can read. Use smaller ones.';

@@ -10,7 +10,7 @@ import { dyingHub } from '../support/die-at.ts';
 import { isAlive, type TestSquad, until } from '../support/squad.ts';
 import { chosenClis } from './chosen-clis.ts';
 import { EngineSquad, needsPermission } from './engine-squad.ts';
-import { mock } from './model-server/script.ts';
+import { mock, type Step } from './model-server/script.ts';
 
 const WAIT_TIMEOUT_MS = 60_000;
 /** All hub deaths: `SQUAD_FIGURES=whole npm run test:engines -- codex test/engines/squad-two-way -t "a hub dies"`. */
@@ -206,5 +206,36 @@ describe.each([...CASES, ...CONFIGURED])('$name as $engine', each => {
     expect(await run.end()).toMatchObject({ status: 'completed', result: 'Stopped.' });
     expect(run.runs()).toBe(0);
     expect(run.turns()).toBe(1);
+  });
+});
+
+const ALWAYS_FED: CliName[] = ['claude', 'codex', 'qwen'];
+describe.each(CASES.filter(({ name }) => ALWAYS_FED.includes(name)))('$name', ({ name }) => {
+  test('reads a message in a turn that asks nobody, and what it has no permission for is refused at once', {
+    tags: ['G1', 'G2'],
+  }, async () => {
+    await using it = await EngineSquad.start([name]);
+    const begun = join(it.squad.workspace, 'begun');
+    const outside = join(it.squad.root, 'outside');
+    const wait = { shell: 'touch begun; until [ -e go ]; do sleep 0.1; done' };
+    // Qwen Code may write everywhere.
+    const refused: Partial<Record<CliName, Step[]>> = {
+      claude: [{ write: { path: outside, content: 'x' } }],
+      codex: [needsPermission('codex', `touch ${outside}`)],
+    };
+    const steps = [...(refused[name] ?? []), wait, { text: 'Done.' }];
+    const prompt = `Work. ${mock(steps, 'steered')}`;
+    const { spawn_id } = await it.begin(name, prompt, { permission: 'edit' });
+    await until('its command runs', () => existsSync(begun), WAIT_TIMEOUT_MS);
+    const told = await it.squad.json<{ delivery: string }>(['tell', spawn_id, 'Use the other parser.']);
+    expect(told.delivery).toBe('in_turn');
+    it.squad.write('go', '');
+    expect(await it.end(spawn_id)).toMatchObject({ status: 'completed', success: true });
+    expect(it.server.requests.some(request => JSON.stringify(request).includes('the other parser'))).toBe(
+      true,
+    );
+    const { items } = await it.squad.json<{ items: InboxItem[] }>(['inbox', '--all']);
+    expect([items, existsSync(outside)]).toEqual([[], false]);
+    expect(existsSync(join(it.squad.home, 'runs', spawn_id, 'turn-2'))).toBe(false);
   });
 });

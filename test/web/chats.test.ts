@@ -11,7 +11,7 @@ const squad = new TestSquad();
 const claude = installClaude(
   squad,
   `case "$*" in --version) echo "2.1.325 (Claude Code)"; exit;; esac
-cat > /dev/null
+read -r prompt
 echo '{"type":"result","subtype":"success","is_error":false,"result":"They are fixed."}'`,
 );
 const webUi = useWebUi(squad);

@@ -62,6 +62,12 @@ export interface RefusedHost {
   why: 'not_listed' | 'private_address';
 }
 
+export interface Following {
+  /** Reads new lines without delay, until the returned function is called. */
+  hurry(): () => void;
+  stop(): Promise<void>;
+}
+
 /** The files of a run: its prompt, its environment (until the run ends), and the output of its turns. */
 export interface RunFiles {
   /** Creates the folders of a new turn and writes its prompt. */
@@ -133,7 +139,7 @@ export interface RunFiles {
     stream: OutputStream,
     onLine: (line: string, bytes: number) => void,
     onLongLine?: (beginning: string, bytes: number) => void,
-  ): { stop(): Promise<void> };
+  ): Following;
   /** Null removes the answer, so that the output of the last turn is the answer. */
   saveAnswer(runId: RunId, answer: string | null): Promise<void>;
   answer(runId: RunId): Promise<string | null>;

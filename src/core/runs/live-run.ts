@@ -9,7 +9,7 @@ import type { MessagePlace } from '../conversations/recorder.ts';
 import type { Spending } from '../cost/budget.ts';
 import { NOTHING_USED } from '../cost/usage.ts';
 import type { Engine, EngineEvent } from '../ports/engine.ts';
-import type { RunFiles } from '../ports/run-files.ts';
+import type { Following, RunFiles } from '../ports/run-files.ts';
 import type { LiveTurn } from '../ports/turns.ts';
 import { wallTimeOf } from './admission.ts';
 import { ActivityPace, EngineReport } from './engine-report.ts';
@@ -123,7 +123,7 @@ export class LiveRun {
 
   /** Null before `load` if an earlier hub left the run in the queue. */
   private built: RunEngine | null;
-  private follower: ReturnType<RunFiles['follow']> | null = null;
+  private follower: Following | null = null;
   /** Deadline on the monotonic clock. Null if there is no timer. */
   private deadline: number | null = null;
   private timer: NodeJS.Timeout | null = null;
@@ -242,6 +242,11 @@ export class LiveRun {
     };
     const turn = { runId: this.run.id, number: this.turnNumber };
     this.follower = files.follow(turn, 'stdout', onLine, onLongLine);
+    const { twoWay, follower } = this;
+    if (!twoWay || twoWay.isReady) return;
+    // The agent waits for its prompt until the hub has read that it is ready.
+    const calm = follower.hurry();
+    void twoWay.untilReady().then(calm);
   }
 
   /** Stores what the engine reports about the run itself, such as its chat and model. */

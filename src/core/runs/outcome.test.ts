@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { StopReason } from '../../schema/run.ts';
 import type { TurnEnd } from '../ports/turns.ts';
 import { type Facts, HARD_LIMIT_GRACE_MS, judge, stopInForce } from './outcome.ts';
 
@@ -16,6 +17,7 @@ const facts = (end: TurnEnd, more: Partial<Facts> = {}): Facts => ({
   deadlineAt: DEADLINE,
   timeoutMs: 25_000,
   events: null,
+  wasIdle: false,
   ...more,
 });
 const said = (ok: boolean, error: string | null = null) => ({
@@ -130,6 +132,17 @@ describe('a stop request', () => {
     expect(stopInForce('budget', DEADLINE - 1, killed, ended(false))).toBe('budget');
     expect(stopInForce('budget', DEADLINE - 1, killed, null)).toBe('budget');
     expect(stopInForce('cancel', DEADLINE - 1, killed, ended(true))).toBe('cancel');
+  });
+
+  test('for its time changed nothing when the agent had finished and waited for the hub', () => {
+    const killed = exit(143, { endedAt: DEADLINE });
+    const stopped = (stop: StopReason, ok: boolean, wasIdle: boolean) =>
+      stopInForce(stop, DEADLINE - 1, killed, { type: 'end', ok, answer: '', error: null }, wasIdle);
+    expect(stopped('timeout', true, true)).toBeNull();
+    expect(stopped('stall', true, true)).toBeNull();
+    expect(stopped('timeout', true, false)).toBe('timeout');
+    expect(stopped('timeout', false, true)).toBe('timeout');
+    expect(stopped('cancel', true, true)).toBe('cancel');
   });
 
   test('is in force when it came so close to the end that the clocks cannot tell', () => {

@@ -26,11 +26,13 @@ export interface Facts {
   deadlineAt: number;
   /** Null if the engine has no events, so that only the exit code shows how the turn ended. */
   events: (Pick<EngineReport, 'end' | 'retry'> & { linesDropped: number }) | null;
+  /** True if the agent had finished its work and waited for the hub to end its input. */
+  wasIdle: boolean;
   timeoutMs: number;
 }
 
 /** Decides how a turn ended, from facts alone. A stop by Squad outranks the agent's report. */
-export function judge({ end, stop, deadlineAt, events, timeoutMs }: Facts): Outcome {
+export function judge({ end, stop, deadlineAt, events, wasIdle, timeoutMs }: Facts): Outcome {
   const retry = events?.retry ?? null;
   const timedOut: Outcome = { step: 'time_out', error: retry && timeoutWhileRetrying(retry, timeoutMs) };
   if (stop === 'cancel') return { step: 'cancel', error: null };
@@ -62,7 +64,8 @@ export function judge({ end, stop, deadlineAt, events, timeoutMs }: Facts): Outc
       },
     };
   // A turn that ends this late was ended by the wrapper's watchdog. Most agents end on TERM, a few only on KILL.
-  if (end.exitCode !== 0 && end.endedAt >= deadlineAt + HARD_LIMIT_GRACE_MS - 1_000) return timedOut;
+  if (!wasIdle && end.exitCode !== 0 && end.endedAt >= deadlineAt + HARD_LIMIT_GRACE_MS - 1_000)
+    return timedOut;
   if (events) return judgeEvents(events, end.exitCode);
   if (end.exitCode === 0) return { step: 'complete', error: null };
   return failed('ENGINE_FAILED', exitText(end.exitCode));
@@ -73,16 +76,18 @@ const TICK_MS = 10;
 
 /**
  * Why Squad ended the turn. Null if the turn had already ended by itself. An agent reports its last usage and its
- * success at almost the same time, so the hub may request a budget stop between the two. In that case the success
- * counts.
+ * success at almost the same time, so the hub may request a budget stop between the two. An agent without work may have
+ * waited for the hub until a time limit. In both cases the success counts.
  */
 export function stopInForce(
   stop: StopReason | null,
   askedAt: number | null,
   end: TurnEnd,
   reported: EngineEnd | null,
+  wasIdle = false,
 ): StopReason | null {
-  if (stop === 'budget' && reported?.ok) return null;
+  const isTime = stop === 'timeout' || stop === 'stall';
+  if (reported?.ok && (stop === 'budget' || (isTime && wasIdle))) return null;
   const wasTooLate = askedAt !== null && end.exitCode !== null && end.endedAt + TICK_MS < askedAt;
   return wasTooLate ? null : stop;
 }

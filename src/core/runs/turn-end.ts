@@ -117,7 +117,8 @@ export async function closeTurn(
   const { clock } = ports;
   // The end of the turn is a file time, so it must be compared with times on the same clock.
   const askedAt = entry.stopAskedAt === null ? null : wallTimeOf(clock, entry.stopAskedAt);
-  const inForce = stopInForce(entry.stop, askedAt, end, report.end);
+  const wasIdle = entry.twoWay?.isIdle === true;
+  const inForce = stopInForce(entry.stop, askedAt, end, report.end, wasIdle);
   entry.stop = inForce ?? (await overOutputLimit(entry, ports));
   if (turn) turn.stop = entry.stop;
   const outcome = judge({
@@ -125,6 +126,7 @@ export async function closeTurn(
     stop: entry.stop,
     deadlineAt: entry.deadlineNow(clock) ?? turn?.deadlineAt ?? Number.POSITIVE_INFINITY,
     events: engine.reader ? { end: report.end, retry: report.retry, linesDropped: entry.linesDropped } : null,
+    wasIdle,
     timeoutMs: run.timeoutMs,
   });
   if (outcome.error === null) run.notes.push(...[...report.notes].filter(note => !run.notes.includes(note)));

@@ -8,9 +8,11 @@ import { tempDatabase } from '../../store/fixtures/temp-database.ts';
 import { tempFile } from '../../store/fixtures/temp-file.ts';
 import type { EngineAsk } from '../ports/engine.ts';
 import type { LiveTurn } from '../ports/turns.ts';
+import { PLAIN_OPTIONS } from '../testing/plain-options.ts';
 import { type TwoWayPorts, TwoWayTurn } from './two-way.ts';
 
 const squad = aSquad();
+const START = { prompt: 'Work.', options: { ...PLAIN_OPTIONS, approvals: 'ask' } } as const;
 const NO = { isGiven: false, why: 'ü😀 no' } as const;
 const use = (id: string) =>
   JSON.stringify({
@@ -40,10 +42,10 @@ async function setUp({ dies = null as string | null } = {}) {
   };
   const { promise: ended, resolve } = Promise.withResolvers<void>();
   const process = { endInput: async () => resolve() } as unknown as LiveTurn;
-  const first = await TwoWayTurn.begin(streamJsonDriver({ prompt: 'Work.' }), run, turn, ports);
+  const first = await TwoWayTurn.begin(streamJsonDriver(START), run, turn, ports);
   onTestFinished(() => first.end());
   const resume = async () => {
-    const next = (await TwoWayTurn.resume(streamJsonDriver({ prompt: 'Work.' }), run, turn, {
+    const next = (await TwoWayTurn.resume(streamJsonDriver(START), run, turn, {
       ...ports,
       checkpoint: () => {},
     }))!;
@@ -134,7 +136,7 @@ test('the input ends when the agent has done all, and not while a question is op
 
 test('an agent that has finished but does not exit is stopped', async () => {
   const { run, turn, ports } = await setUp();
-  const driver = Object.assign(streamJsonDriver({ prompt: 'Work.' }), { staysOpen: true });
+  const driver = Object.assign(streamJsonDriver(START), { staysOpen: true });
   const stuck = await TwoWayTurn.begin(driver, run, { ...turn, number: 2 }, ports);
   onTestFinished(() => stuck.end());
   const { promise: stopped, resolve } = Promise.withResolvers<void>();
@@ -159,7 +161,7 @@ test('a question is gone when the agent withdraws it, or with its turn', async (
 test('a turn that only reads its prompt is not two-way; pruning a run removes its lines', async () => {
   const { first, asked, process, run, turn, ports, store } = await setUp();
   const other = { ...turn, number: 2 };
-  expect(await TwoWayTurn.resume(streamJsonDriver({ prompt: 'Work.' }), run, other, ports)).toBeNull();
+  expect(await TwoWayTurn.resume(streamJsonDriver(START), run, other, ports)).toBeNull();
   first.read(use('a'), false, process);
   await first.answer(asked[0]!, NO);
   expect(await store.lastSentLine(turn)).toMatchObject({ line: expect.stringContaining('"deny"') });

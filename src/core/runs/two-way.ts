@@ -95,7 +95,12 @@ export class TwoWayTurn {
   read(line: string, isCut: boolean, process: LiveTurn | null): void {
     for (const event of isCut ? this.driver.tooLong(line) : this.driver.read(line)) this.take(event);
     if (this.driver.isReady) this.ready.resolve();
-    if (process && this.driver.isIdle && this.asks.size === 0) void this.endInput(process);
+    if (process && this.isIdle) void this.endInput(process);
+  }
+
+  /** True if the agent has finished all its work, and waits for more input or its end. */
+  get isIdle(): boolean {
+    return this.driver.isIdle && this.asks.size === 0;
   }
 
   private take(event: DriverEvent): void {
@@ -144,8 +149,13 @@ export class TwoWayTurn {
     return lines !== null && this.send(lines, along);
   }
 
+  /** True if the agent can get messages. */
+  get isReady(): boolean {
+    return this.driver.isReady;
+  }
+
   /** Waits while the agent starts, but not long for one that hangs. */
-  private async untilReady(): Promise<void> {
+  async untilReady(): Promise<void> {
     if (this.driver.isReady) return;
     const { signal } = this.over;
     const tooLong = delay(READY_TIMEOUT_MS, null, { signal, ref: false }).catch(() => {}); // the turn has ended

@@ -19,6 +19,7 @@ test('the whole command of a first turn', async () => {
   expect(argv).toEqual([
     '/bin/claude',
     ...['-p', '--output-format', 'stream-json', '--verbose'],
+    ...['--input-format', 'stream-json', '--replay-user-messages'],
     '--permission-mode=acceptEdits',
     '--allowedTools=Read,Glob,Grep,LS,Bash,WebFetch,WebSearch,mcp__squad',
     '--strict-mcp-config',
@@ -174,7 +175,7 @@ describe('permissions', () => {
       expect(fed).toMatchObject({ stdin: null, isFed: true });
       expect(fed.argv.join(' ')).toContain('--input-format stream-json --replay-user-messages');
       expect(fed.argv).toContain('--permission-prompt-tool=stdio');
-      for (const other of [{}, { approvals: 'ask', permission: 'full' }] as const)
+      for (const other of [{ machine: 'box' }, { approvals: 'ask', promptOnly: true }] as const)
         expect(await build(other)).not.toHaveProperty('isFed');
     });
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports/engine.ts';
 import type { Command } from '../../core/ports/turns.ts';
 import { SquadError } from '../../schema/error.ts';
-import { asksUser } from '../asks-user.ts';
+import { readsLines } from '../asks-user.ts';
 import { chatUuid, forkedChat } from '../chat-uuid.ts';
 import { fields, fieldsOf } from '../json-line.ts';
 import { partOfArgument } from '../one-argument.ts';
@@ -20,7 +20,7 @@ export async function claudeCommand(input: TurnInput, { program }: { program: st
   const isSandboxed = options.sandbox.level !== 'off';
   if (options.permission === 'full' && !isSandboxed) refuseAsRoot(input.env);
   // A Claude Code that only reads its prompt calls a tool of Squad's server to ask the user.
-  const isFed = asksUser(options);
+  const isFed = readsLines(options);
   const argv: Command['argv'] = [program, '-p', '--output-format', 'stream-json', '--verbose'];
   if (isFed) argv.push('--input-format', 'stream-json', '--replay-user-messages');
   argv.push(...claudePermissions(options, { hasSquad: endpoint !== null, isFed }));

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { TurnInput } from '../../core/ports/engine.ts';
 import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
 import type { RunOptions } from '../../schema/run.ts';
@@ -19,13 +19,22 @@ const NOTHING_BEYOND = [
   ],
 ];
 
+const RULES = mkdtempSync(join(tmpdir(), 'squad-codex-rules-'));
+mkdirSync(join(RULES, '.codex', 'rules'), { recursive: true });
+writeFileSync(join(RULES, '.codex', 'rules', 'default.rules'), '');
+afterAll(() => rmSync(RULES, { recursive: true }));
+
+/** A turn that only reads its prompt, because the user has rules that `codex app-server` cannot ignore. */
+const buildOnce = (options: Partial<RunOptions> = {}, changes: Partial<TurnInput> = {}) =>
+  build(options, { env: { HOME: RULES }, ...changes });
+
 async function build(options: Partial<RunOptions> = {}, changes: Partial<TurnInput> = {}) {
   const { input, written } = rehearsal({ options: { ...PLAIN_OPTIONS, ...options }, ...changes });
   return { ...(await codexCommand(input, { program: '/bin/codex' })), written };
 }
 
 test('the whole command of a turn that resumes a chat', async () => {
-  const { argv, env, written } = await build(
+  const { argv, env, written } = await buildOnce(
     { effort: 'high', outputSchema: { type: 'object' } },
     { chatId: CHAT, continues: true, model: 'gpt-x', endpoint: ENDPOINT },
   );
@@ -49,7 +58,7 @@ test('the whole command of a turn that resumes a chat', async () => {
 });
 
 test('a first turn has no chat yet, and without Squad no token', async () => {
-  const { argv, env } = await build();
+  const { argv, env } = await buildOnce();
   expect(argv).not.toContain('resume');
   expect(argv.at(-1)).toBe('-');
   expect(env).not.toHaveProperty('SQUAD_TOKEN');
@@ -57,7 +66,7 @@ test('a first turn has no chat yet, and without Squad no token', async () => {
 
 describe('permissions', () => {
   const flags = async (options: Partial<RunOptions>) => {
-    const { argv } = await build(options);
+    const { argv } = await build({ ...options, promptOnly: true });
     return argv.slice(argv.indexOf('apps') + 1, argv.indexOf('--cd=/work place/here'));
   };
 
@@ -166,7 +175,7 @@ describe('the model that the configuration names', () => {
   });
 });
 
-test('a turn that can ask is one of app-server, which gets neither prompt nor chat as arguments', async () => {
+test('a turn is one of app-server, which gets neither prompt nor chat as arguments', async () => {
   const { argv, stdin, isFed, env } = await build(
     { approvals: 'ask', permission: 'read', effort: 'high', outputSchema: { type: 'object' } },
     { chatId: CHAT, continues: true, model: 'gpt-x', endpoint: ENDPOINT },
@@ -186,8 +195,27 @@ test('a turn that can ask is one of app-server, which gets neither prompt nor ch
   ]);
   expect({ stdin, isFed }).toEqual({ stdin: null, isFed: true });
   expect(env.SQUAD_TOKEN).toBe(ENDPOINT.token);
+  const silent = await build();
+  expect([silent.argv[1], silent.isFed, silent.argv.join().includes('request_user_input')]).toEqual([
+    ...['app-server', true, false],
+  ]);
 });
 
-test.each([{ permission: 'full' }, { machine: 'box' }] as const)('with %j it cannot ask', async more => {
-  expect((await build({ approvals: 'ask', ...more })).argv[1]).toBe('exec');
+test.each([{ machine: 'box' }, { promptOnly: true }] as const)(
+  'with %j it only reads its prompt',
+  async more => {
+    expect((await build({ approvals: 'ask', ...more })).argv[1]).toBe('exec');
+  },
+);
+
+test('with rules of the user or the project it reads lines only if the rules change nothing or it may ask', async () => {
+  const inProject = { cwd: join(RULES, 'deeper'), env: { HOME: '/home/u' } };
+  const homes: Record<string, string>[] = [{ HOME: RULES }, { CODEX_HOME: join(RULES, '.codex') }];
+  for (const changes of [inProject, ...homes.map(env => ({ env }))]) {
+    const verb = async (options: Partial<RunOptions>) => (await build(options, changes)).argv[1];
+    expect(await verb({})).toBe('exec');
+    expect(await verb({ permission: 'full', tools: ['Read'] })).toBe('exec');
+    expect(await verb({ approvals: 'ask' })).toBe('app-server');
+    expect(await verb({ permission: 'full' })).toBe('app-server');
+  }
 });

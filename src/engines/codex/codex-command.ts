@@ -1,12 +1,12 @@
 import { isAbsolute, join, relative } from 'node:path';
 import type { RunEndpoint, TurnInput } from '../../core/ports/engine.ts';
 import type { Command } from '../../core/ports/turns.ts';
-import { asksUser } from '../asks-user.ts';
+import { asksUser, readsLines } from '../asks-user.ts';
 import { chatUuid } from '../chat-uuid.ts';
 import { partOfArgument } from '../one-argument.ts';
 import { type ProjectSettings, refuseProjectCommands } from '../project-commands.ts';
-import { codexPermissions, codexServerPermissions } from './codex-permissions.ts';
-import { serversIn, trustedIn, userConfig } from './user-config.ts';
+import { codexPermissions, codexServerPermissions, mayDoAll } from './codex-permissions.ts';
+import { hasRules, serversIn, trustedIn, userConfig } from './user-config.ts';
 
 /** Codex reads the run's token from this variable, because every user can read arguments. */
 const TOKEN = 'SQUAD_TOKEN';
@@ -16,7 +16,7 @@ export async function codexCommand(input: TurnInput, { program }: { program: str
   const { options, endpoint } = input;
   const config = userConfig(input.env);
   refuseProjectCommands(input.cwd, codexProjectSettings(config), input.worktree);
-  const isFed = asksUser(options);
+  const isFed = codexIsFed(input);
   const argv: Command['argv'] = isFed
     ? [program, 'app-server', ...QUIET, ...codexServerPermissions(options), ...questions(options)]
     : [program, 'exec', '--json', '--skip-git-repo-check', ...QUIET, ...execFlags(input)];
@@ -30,13 +30,21 @@ export async function codexCommand(input: TurnInput, { program }: { program: str
   // In a fed turn the driver names the chat, not the command line.
   const chat = input.continues ? input.chatId : input.options.forksChat;
   const verb = input.continues ? 'resume' : 'fork';
-  if (!isFed) argv.push(...(chat === null ? [] : [verb, chatUuid('Codex', chat)]), '-');
+  const named = chat === null ? [] : [verb, chatUuid('Codex', chat)];
+  if (!isFed) argv.push(...named, '-');
   return {
     argv,
     ...(isFed ? { stdin: null, isFed } : { stdin: input.promptFile }),
     env: { ...input.env, ...sandboxTemp(input.env), ...(endpoint ? { [TOKEN]: endpoint.token } : {}) },
   };
 }
+
+/**
+ * True if Codex reads lines while it works. `codex app-server` cannot ignore `.rules` files, with which commands run
+ * outside the sandbox. So if there are any, it is only used for runs that ask the user.
+ */
+const codexIsFed = ({ options, env, cwd }: TurnInput): true | undefined =>
+  asksUser(options) ?? (mayDoAll(options) || !hasRules(env, cwd) ? readsLines(options) : undefined);
 
 function execFlags({ options, cwd, model }: TurnInput): string[] {
   const flags = [...codexPermissions(options), `--cd=${cwd}`];
@@ -56,8 +64,8 @@ const QUIET = [
  * Offers the model the tool with which it asks the user. By default it has that tool only in plan mode, and Codex warns
  * about every setting that it does not call stable.
  */
-const questions = ({ approvals }: TurnInput['options']): string[] =>
-  approvals === 'ask'
+const questions = (options: TurnInput['options']): string[] =>
+  asksUser(options)
     ? [
         ...setting('features.default_mode_request_user_input', 'true'),
         ...setting('suppress_unstable_features_warning', 'true'),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { formOf } from '../../core/inbox/elicitation.ts';
-import type { Driver } from '../../core/ports/engine.ts';
+import type { Driver, DriverStart } from '../../core/ports/engine.ts';
 import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
 import { codexDriver } from './codex-driver.ts';
 
@@ -27,7 +27,7 @@ function read(driver: Driver, line: string) {
   return { events, sent: sent.map(line => JSON.parse(line)) };
 }
 
-function started(start: Partial<typeof START> = {}) {
+function started(start: Partial<DriverStart> = {}) {
   const driver = codexDriver({ ...START, ...start });
   const first = driver.open();
   for (const line of first) driver.sent(line);
@@ -47,6 +47,27 @@ const ask = (driver: Driver, line: string) => {
   if (event?.type !== 'asked') throw new Error(`not asked: ${line}`);
   return event.ask;
 };
+
+test('without a user to ask, Codex asks for nothing, and what it asks for is refused', () => {
+  const deny = { ...OPTIONS, approvals: 'deny' } as const;
+  const modes = [deny, { ...deny, permission: 'full' } as const].map(options => {
+    const [, , open] = started({ options }).first;
+    const { approvalPolicy, sandbox } = JSON.parse(open!).params;
+    return [approvalPolicy, sandbox];
+  });
+  expect(modes).toEqual([
+    ['never', 'workspace-write'],
+    ['never', 'danger-full-access'],
+  ]);
+  const { driver } = started({ options: deny });
+  read(driver, OPENED);
+  expect(read(driver, command(0)).sent).toEqual([{ id: 0, result: { decision: 'decline' } }]);
+  expect(read(driver, command(0)).sent).toEqual([]);
+  const form = json({ id: 1, method: 'mcpServer/elicitation/request', params: { serverName: 'x' } });
+  expect(read(driver, form).sent).toEqual([
+    { id: 1, result: { action: 'cancel', content: null, _meta: null } },
+  ]);
+});
 
 test('the prompt is sent once, when the chat is open', () => {
   const { driver, first } = started();

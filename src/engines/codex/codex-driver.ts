@@ -1,4 +1,5 @@
 import type { Driver, DriverEvent, DriverStart, EngineAnswer, EngineAsk } from '../../core/ports/engine.ts';
+import { asksUser } from '../asks-user.ts';
 import { type Fields, fields, fieldsOf, list, text } from '../json-line.ts';
 import { answersAt, questionForm } from '../question-form.ts';
 import { RUN_SERVER } from './codex-command.ts';
@@ -70,7 +71,9 @@ export function codexDriver({ prompt, cwd, model, chatId, continues, options }: 
         { type: 'withdrawn', id },
         { type: 'send', lines: [reply(id, result(method, params, false))] },
       ];
-    return before === undefined ? [{ type: 'asked', ask }] : [];
+    if (before !== undefined) return [];
+    if (asksUser(options)) return [{ type: 'asked', ask }];
+    return [{ type: 'send', lines: [reply(id, unasked(method, params))] }];
   }
 
   function response(id: string, line: Fields): DriverEvent[] {
@@ -245,6 +248,10 @@ function result(method: string, params: Fields, isGiven: boolean, values: Fields
   }
   return null;
 }
+
+/** Answer if nobody can be asked: that of `codex exec`, which cancels forms. */
+const unasked = (method: string, params: Fields): Fields | null =>
+  method === ELICITATION ? { action: 'cancel', content: null, _meta: null } : result(method, params, false);
 
 /** `id` is JSON, because Codex's ids are numbers. */
 const reply = (id: string, answer: Fields | null): string =>

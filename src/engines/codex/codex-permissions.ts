@@ -30,7 +30,7 @@ export function codexPermissions({ permission, tools, sandbox: ours }: Asked): s
   // commands need to write to the repository.
   const flags = isConfined({ sandbox: ours })
     ? ['--sandbox=danger-full-access', ...NO_RULES]
-    : permission === 'full' && mayWrite(tools)
+    : mayDoAll({ permission, tools })
       ? [BYPASS]
       : [`--sandbox=${sandbox(permission, tools)}`, ...NO_RULES, ...NOTHING_BEYOND];
   return [...flags, ...toolFlags(tools)];
@@ -45,20 +45,25 @@ export const codexServerPermissions = ({ tools }: Asked): string[] => [
   ...toolFlags(tools),
 ];
 
-/** Sandbox of `codex app-server`, which asks the user when its model wants to leave the sandbox. */
-export function codexSandboxMode({ permission, tools, sandbox: ours }: Asked): {
-  approvalPolicy: string;
-  sandbox: string;
-} {
-  const isOff = isConfined({ sandbox: ours });
+/**
+ * Sandbox of `codex app-server`. If the user can be asked, Codex asks when its model wants to leave the sandbox, otherwise
+ * it refuses.
+ */
+export function codexSandboxMode(options: RunOptions): { approvalPolicy: string; sandbox: string } {
+  const { permission, tools } = options;
+  const isOff = isConfined(options) || mayDoAll(options);
   return {
-    approvalPolicy: 'on-request',
+    approvalPolicy: asksUser(options) ? 'on-request' : 'never',
     sandbox: isOff ? 'danger-full-access' : sandbox(permission, tools),
   };
 }
 
 const isConfined = ({ sandbox: ours }: Pick<Asked, 'sandbox'>): boolean =>
   ours !== undefined && ours.level !== 'off';
+
+/** True if Codex has no sandbox and asks for nothing. Its `.rules` files stay in effect then. */
+export const mayDoAll = ({ permission, tools }: Pick<Asked, 'permission' | 'tools'>): boolean =>
+  permission === 'full' && mayWrite(tools);
 
 function toolFlags(tools: Asked['tools']): string[] {
   const flags: string[] = [];

@@ -62,8 +62,7 @@ export function codexReader(): EngineReader {
     if (method === 'item/completed') return item(renamed(fields(params.item)), true);
     if (method === 'thread/tokenUsage/updated')
       return usage(renamed(fields(fields(params.tokenUsage).total)));
-    if (method === 'error')
-      return noticed(text(fields(params.error).message) ?? '', params.willRetry === true);
+    if (method === 'error') return noticed(errorText(fields(params.error)), params.willRetry === true);
     if (method === 'warning') return note(text(params.message) ?? '');
     return method === 'turn/completed' ? end([turnEnd(fields(params.turn))]) : [];
   }
@@ -114,6 +113,12 @@ export function codexReader(): EngineReader {
 }
 
 const note = (content: string): EngineEvent[] => (content ? [{ type: 'note', text: content }] : []);
+
+/** An error as `codex exec` prints it. */
+const errorText = ({ message, additionalDetails }: Fields): string => {
+  const details = text(additionalDetails);
+  return `${text(message) ?? ''}${details ? ` (${details})` : ''}`;
+};
 
 /** Codex does not report how long it waits before it reconnects. */
 const noticed = (content: string, isRetried = content.startsWith('Reconnecting')): EngineEvent[] => [

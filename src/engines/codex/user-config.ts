@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { TurnInput } from '../../core/ports/engine.ts';
 import { projectFolders, upwards } from '../project-commands.ts';
 import { readProjectText, readText } from '../read-text.ts';
+import { namesIn } from '../saved-chats/chat-files.ts';
 
 export const codexHome = (env: Record<string, string>): string | null =>
   env.CODEX_HOME || (env.HOME ? join(env.HOME, '.codex') : null);
@@ -36,6 +37,12 @@ export const trustedIn = (toml: string): string[] =>
   [...toml.matchAll(/^\[projects\."([^"\\\n]+)"\]\s*\n\s*trust_level\s*=\s*"trusted"/gm)].map(
     ([, path]) => path!,
   );
+
+/** True if the user or a project around this folder has `.rules` files, which say what commands may do. */
+export const hasRules = (env: Record<string, string>, cwd: string): boolean =>
+  [codexHome(env) ?? [], ...upwards(cwd).map(folder => join(folder, '.codex'))]
+    .flat()
+    .some(folder => namesIn(join(folder, 'rules')).some(name => name.endsWith('.rules')));
 
 /** Model from the configuration. The nearest `.codex/config.toml` of a trusted project overrides the user's. */
 export function configuredModel({

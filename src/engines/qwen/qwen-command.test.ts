@@ -64,10 +64,13 @@ test.each([
   ],
 ] as [Partial<RunOptions>, string[]][])('%j is %j', async (options, expected) => {
   const { argv } = await build(options);
-  expect(argv.slice(2, argv.indexOf('--allowed-mcp-server-names=squad'))).toEqual(expected);
+  expect(argv.slice(2, argv.indexOf('--input-format=stream-json'))).toEqual(expected);
 });
 
-test('a turn that can ask reads lines, and sees the tools that need permission', async () => {
+test('a turn reads lines, and sees the tools that need permission only if it can ask', async () => {
+  const silent = await build({ permission: 'read' }, { chatId: CHAT });
+  expect(silent.isFed).toBe(true);
+  expect(silent.argv).toContain('--core-tools=read_file,glob,grep_search,list_directory');
   const { argv, stdin, isFed } = await build({ approvals: 'ask', permission: 'read' }, { chatId: CHAT });
   expect({ stdin, isFed }).toEqual({ stdin: null, isFed: true });
   expect(argv).toContain('--input-format=stream-json');
@@ -75,8 +78,8 @@ test('a turn that can ask reads lines, and sees the tools that need permission',
   expect(argv.find(flag => flag.startsWith('--core-tools='))).toMatch(/run_shell_command.*write_file/);
 });
 
-test.each([{ permission: 'full' }, { machine: 'box' }, { outputSchema: {} }] as const)(
-  'with %j it cannot ask',
+test.each([{ promptOnly: true }, { machine: 'box' }, { outputSchema: {} }] as const)(
+  'with %j it only reads its prompt',
   async more => {
     const { argv, isFed } = await build({ approvals: 'ask', ...more });
     expect(isFed).toBeUndefined();

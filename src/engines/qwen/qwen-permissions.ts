@@ -1,5 +1,5 @@
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';
-import { asksUser } from '../asks-user.ts';
+import { asksUser, readsLines } from '../asks-user.ts';
 import { partOfArgument } from '../one-argument.ts';
 import { ownTools, type ToolTable } from '../own-tools.ts';
 import { ASKS, advisory, held, policyRules, READS } from '../policy-rules.ts';
@@ -35,7 +35,10 @@ const BEYOND = ['agent', 'skill', 'enter_worktree', 'exit_worktree', 'record_art
 
 /** True if Qwen Code reads lines while it works. It does not allow an output schema then. */
 export const qwenIsFed = (options: Asked): true | undefined =>
-  (options.outputSchema === null && asksUser(options)) || undefined;
+  (options.outputSchema === null && readsLines(options)) || undefined;
+
+/** True if Qwen Code asks the user. */
+const asks = (options: Asked): boolean => qwenIsFed(options) === true && asksUser(options) === true;
 
 export function qwenPermissions(asked: Asked): string[] {
   const { permission } = asked;
@@ -50,12 +53,12 @@ export function qwenPermissions(asked: Asked): string[] {
   return flags;
 }
 
-/** Without a fed turn nobody can be asked, so Qwen Code refuses everything that its mode would ask about. */
+/** If nobody can be asked, everything is refused that Qwen Code would ask about in its mode. */
 const MODES = { read: 'default', edit: 'auto-edit', full: 'yolo' } as const;
 
 function toolSet(asked: Asked): string[] | null {
   const { permission, tools } = asked;
-  if (permission === 'read' && !qwenIsFed(asked))
+  if (permission === 'read' && !asks(asked))
     return tools ? ownNames(tools).filter(name => LOOKING.includes(name)) : LOOKING;
   return tools ? ownNames(tools) : permission === 'read' ? ASKED_FOR : null;
 }
@@ -64,7 +67,7 @@ const ownNames = (tools: readonly string[]): string[] => ownTools(tools, 'Qwen C
 
 export function qwenPolicy(options: RunOptions): PolicyRule[] {
   return policyRules(options, {
-    ...(qwenIsFed(options)
+    ...(asks(options)
       ? { read: held(READS), approvals: held(ASKS) }
       : { read: held('it has only read-only tools') }),
     edit: advisory('its tools and commands can write outside its folder too'),

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { until } from '../testing/turn-fixture.ts';
 import { createLineFollower } from './line-follower.ts';
 
@@ -35,6 +35,21 @@ describe('following a file', () => {
     expect(lines).toEqual(['one', 'tw€o', '']);
     await following.stop();
     expect(lines).toEqual(['one', 'tw€o', '', 'last']);
+  });
+
+  test('gives lines without a tick of its timer while it hurries', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const path = join(root, 'hurried');
+    writeFileSync(path, 'one\n');
+    const lines: string[] = [];
+    const following = createLineFollower()(path, line => lines.push(line));
+    const calm = following.hurry();
+    await until(() => lines.length === 1, 'the first line');
+    appendFileSync(path, 'two\n');
+    await until(() => lines.length === 2, 'the second line');
+    calm();
+    await following.stop();
   });
 
   test('gives a line as long as the longest answer whole', async () => {

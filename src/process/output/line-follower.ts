@@ -1,4 +1,4 @@
-import { lstatSync, readSync } from 'node:fs';
+import { type FSWatcher, lstatSync, readSync, watch } from 'node:fs';
 import { setImmediate as otherWork } from 'node:timers/promises';
 import { createTicker } from '../../base/clock.ts';
 import { edgesOfLongLine, LineSplitter } from '../../base/lines.ts';
@@ -10,6 +10,8 @@ export type OnLine = (line: string, bytes: number) => void;
 export type OnLongLine = (beginning: string, bytes: number) => void;
 
 export interface Following {
+  /** Reads new lines at once, where the system reports changes of files. Returns a function that ends this. */
+  hurry(): () => void;
   /** Reads to the end of the file, then settles. Rejects if reading failed or a callback threw. */
   stop(): Promise<void>;
 }
@@ -84,9 +86,15 @@ export function createLineFollower(): (path: string, onLine: OnLine, onLongLine?
     }
 
     let ticks = 0;
-    const leave = everyTick(() => {
-      if (reading || failure || (++ticks > QUIET_TICKS && ticks % QUIET_EVERY !== 0)) return;
-      if (sizeOf(path) <= position) return;
+    let watcher: FSWatcher | null = null;
+
+    function calm(): void {
+      watcher?.close();
+      watcher = null;
+    }
+
+    function look(): void {
+      if (reading || failure || stopped || sizeOf(path) <= position) return;
       ticks = 0;
       reading = catchUp()
         .catch(error => {
@@ -94,11 +102,18 @@ export function createLineFollower(): (path: string, onLine: OnLine, onLongLine?
         })
         .finally(() => {
           reading = null;
+          // A change during the read was reported, and not noticed.
+          if (watcher) look();
         });
+    }
+
+    const leave = everyTick(() => {
+      if (++ticks <= QUIET_TICKS || ticks % QUIET_EVERY === 0) look();
     });
 
     async function finish(): Promise<void> {
       leave();
+      calm();
       const size = sizeOf(path);
       await reading;
       if (failure) throw failure;
@@ -107,6 +122,15 @@ export function createLineFollower(): (path: string, onLine: OnLine, onLongLine?
     }
 
     return {
+      hurry() {
+        try {
+          watcher ??= watch(path, look).on('error', calm);
+        } catch {
+          // Without it, the file is checked at every tick.
+        }
+        look();
+        return calm;
+      },
       stop() {
         stopped ??= finish();
         return stopped;

@@ -113,10 +113,11 @@ const AGENT = ['( exec "$@" 2>&3 3>&- );', 'squad_status=$?;'];
 const FED_AGENT = [
   'squad_status=125;',
   `if ( PATH=/bin:/usr/bin:$PATH; exec mkfifo -m 600 "$squad_dir/${FEED_PIPE}" 2>&3 3>&- ); then`,
-  `( PATH=/bin:/usr/bin:$PATH; exec tail -c +1 -f "$squad_dir/${INPUT}" >"$squad_dir/${FEED_PIPE}" </dev/null 3>&- ) &`,
+  // The pipe's name is deleted before the agent reads its first line, so that no command of the agent can write to the
+  // agent's input.
+  `( exec >"$squad_dir/${FEED_PIPE}" </dev/null 3>&-; PATH=/bin:/usr/bin:$PATH; rm -f "$squad_dir/${FEED_PIPE}"; exec tail -c +1 -f "$squad_dir/${INPUT}" ) &`,
   `squad_feed=$!; echo "$squad_feed" >"$squad_dir/${FEED}";`,
-  // The pipe's name is deleted before the agent starts, so that no command of the agent can write to the agent's input.
-  `( exec <"$squad_dir/${FEED_PIPE}"; ( PATH=/bin:/usr/bin:$PATH; exec rm -f "$squad_dir/${FEED_PIPE}" ); exec "$@" 2>&3 3>&- );`,
+  `( exec "$@" <"$squad_dir/${FEED_PIPE}" 2>&3 3>&- );`,
   'squad_status=$?;',
   'kill -s KILL "$squad_feed"; wait "$squad_feed";',
   'fi;',

@@ -16,7 +16,7 @@ const chat = (id: string, prompt: string, more?: Parameters<typeof saveChat>[3])
   saveChat(squad, id, prompt, more);
 
 const CLAUDE = `case "$*" in --version) echo "2.1.325 (Claude Code)"; exit;; esac
-prompt=$(cat)
+read -r prompt
 case "$prompt" in *WAIT*) touch waits; while [ ! -e release ]; do sleep 0.05; done;; esac
 case "$*" in *--session-id*) id=$(echo "$*" | sed 's/.*--session-id \\([^ ]*\\).*/\\1/');; *) id=$(echo "$*" | sed 's/.*--resume \\([^ ]*\\).*/\\1/');; esac
 case "$prompt" in *"You code."*) role=yes;; *) role=no;; esac

@@ -14,6 +14,9 @@ let client: Client;
 
 beforeAll(async () => {
   mkdirSync(sessions, { recursive: true });
+  // With rules it only reads its prompt.
+  mkdirSync(join(squad.env.CODEX_HOME!, 'rules'));
+  writeFileSync(join(squad.env.CODEX_HOME!, 'rules', 'default.rules'), '');
   squad.script(
     'bin/codex',
     `if [ "$1" = --version ]; then echo "codex-cli 0.166.0"; exit 0; fi

@@ -146,6 +146,8 @@ cat > /dev/null
 echo '{"type":"turn.completed","usage":{"input_tokens":1000000,"cached_input_tokens":0,"output_tokens":0}}'`,
     );
     squad.write('codex-home/config.toml', 'model = "gpt-5"\n');
+    // With rules it only reads its prompt.
+    squad.write('codex-home/rules/default.rules', '');
     const CODEX_HOME = join(squad.workspace, 'codex-home');
     const PATH = `${join(program, '..')}:${squad.env.PATH}`;
     const client = await squad.client({ env: { PATH, CODEX_HOME } });

@@ -197,7 +197,7 @@ describe('squad run', () => {
     };
     const program = squad.script(
       'bin/claude',
-      `case "$*" in *--version*) echo '2.1.325 (Claude Code)'; exit;; esac\ncat >/dev/null\necho '${JSON.stringify(says)}'\nexit 1`,
+      `case "$*" in *--version*) echo '2.1.325 (Claude Code)'; exit;; esac\nread -r prompt\necho '${JSON.stringify(says)}'\nexit 1`,
     );
     const { code, stdout } = await squad.run(['run', '--engine', program, 'coder', 'x']);
     expect(code).toBe(1);

@@ -50,6 +50,10 @@ let client: Client;
 
 beforeAll(async () => {
   mkdirSync(fakes);
+  // With rules of the user Codex only reads its prompt.
+  squad.env.CODEX_HOME = join(squad.root, 'codex');
+  mkdirSync(join(squad.env.CODEX_HOME, 'rules'), { recursive: true });
+  writeFileSync(join(squad.env.CODEX_HOME, 'rules', 'default.rules'), '');
   for (const { id, program, version } of CLIS) {
     const folder = join(squad.root, 'recordings', id);
     mkdirSync(folder, { recursive: true });
@@ -78,7 +82,7 @@ function fake(program: string, version: string, lines: string, folder: string): 
     file,
     `#!/bin/sh
 [ "$1" = --version ] && { echo "${version}"; exit; }
-prompt=$(cat)
+while IFS= read -r prompt; do case "$prompt" in *'fault: '*) break;; esac; done
 fault=\${prompt##*fault: }
 fault=\${fault%%;*}
 set -- "${folder}"

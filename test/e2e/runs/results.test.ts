@@ -190,7 +190,7 @@ test('a member whose engine nobody is logged in to says how to log in, in every 
   const says = { type: 'result', subtype: 'success', is_error: true, result: 'Invalid API key' };
   const program = squad.script(
     'bin/claude',
-    `case "$*" in *--version*) echo '2.1.325 (Claude Code)'; exit;; esac\ncat >/dev/null\necho '${JSON.stringify(says)}'\nexit 1`,
+    `case "$*" in *--version*) echo '2.1.325 (Claude Code)'; exit;; esac\nread -r prompt\necho '${JSON.stringify(says)}'\nexit 1`,
   );
   const client = await squad.client({ env: { ENGINE_COMMAND: program } });
   const note = expect.stringMatching(/^For the user: .*set ANTHROPIC_API_KEY/);
