@@ -222,7 +222,7 @@ describe('the import directions hold', () => {
     tags: ['shell-and-command-injection'],
   }, () => {
     const mayStart =
-      /^(process\/|link\/start-hub|app\.ts|cli\/(runs\/attach|evidence\/diff|hub\/(open|database)|setup\/(doctor|demo|install\/running-client|policy\/(decoys|stage)))|engines\/scripted\/agent)/;
+      /^(process\/|link\/start-hub|app\.ts|cli\/(runs\/attach|evidence\/diff|hub\/(open|database|demo-database|cluster-demo)|setup\/(doctor|demo|install\/running-client|policy\/(decoys|stage)))|engines\/scripted\/agent)/;
     const wrong = imports.filter(
       ({ file, specifier }) => specifier === 'node:child_process' && !mayStart.test(file) && !isTest(file),
     );

@@ -208,8 +208,8 @@ async function interrupted(args: string[]): Promise<Ran> {
 
 /** They remove all work trees, of which each later document makes some. */
 const REMOVES_ALL = /upgrade|worktree-removal/;
-/** Tests of their own run their commands: documented-commands, e2e/setup/doctor-policy and postgres/hub. */
-const ELSEWHERE = /\/(ci|sandbox-proof|postgresql)\.md$/;
+/** Tests of their own run their commands: documented-commands, e2e/setup/doctor-policy, postgres/hub and postgres/team. */
+const ELSEWHERE = /\/(ci|sandbox-proof|postgresql|team-database)\.md$/;
 const documents = ['README.md', ...documentsBelow('docs/guides')]
   .filter(path => !ELSEWHERE.test(path) && shellBlocks(path).length > 0)
   .sort((a, b) => Number(REMOVES_ALL.test(b)) - Number(REMOVES_ALL.test(a)));

@@ -84,6 +84,7 @@ const SIDEBAR: [string, [string, string][]][] = [
       ['REST API', '/docs/guides/hub/rest-api'],
       ['Traces, metrics, logs', '/docs/guides/hub/observability'],
       ['PostgreSQL', '/docs/guides/hub/postgresql'],
+      ['A team on PostgreSQL', '/docs/guides/hub/team-database'],
       ['CI', '/docs/guides/ci'],
       ['Upgrade and uninstall', '/docs/guides/setup/upgrade'],
       ['Troubleshooting', '/docs/guides/setup/troubleshooting'],

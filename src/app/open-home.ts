@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { hubName } from '../core/hub/cluster-problems.ts';
 import { withStoredAnswers } from '../core/output/stored-answers.ts';
 import { keepRecords, recordedRuns } from '../core/runs/run-record.ts';
 import { SettingsInForce } from '../core/settings/hub-settings.ts';
 import { Log } from '../hub/log.ts';
 import { acquireHubLock, forgetHub, recordHub } from '../hub/startup.ts';
+import { databaseUrl } from '../link/database-url.ts';
 import { ownFolder, socketPath } from '../link/home.ts';
 import { homeId } from '../link/home-id.ts';
 import { isBound, lockPath, otherHub } from '../link/hub-record.ts';
@@ -67,7 +70,7 @@ export async function openHome(options: HubOptions) {
     return true;
   };
   writeRecord();
-  const url = env.SQUAD_DATABASE_URL || null;
+  const url = databaseUrl(home, env);
   const file = env.MCP_DATABASE_PATH || join(home, 'squad.db');
   const database = url === null ? file : nameOfDatabase(url);
   const ownFiles = createRunFiles<RunId>({ runsDir, chatsDir: join(home, 'chats') });
@@ -105,6 +108,8 @@ export async function openHome(options: HubOptions) {
     ...{ database, files, store, settings, restored },
     /** Null if no other hub can use the database. */
     lease,
+    /** Name of this hub among those of its database. Null if it has the database alone. */
+    hub: url === null ? null : hubName({ host: hostname(), home }),
     /** Resolved when a query finds that the database is damaged. */
     damaged: damaged.promise,
     warnings: [...(options.warnings ?? []), ...(restored === null ? [] : [restored])],

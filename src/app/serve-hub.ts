@@ -120,6 +120,10 @@ export async function serveHub(
     log.write('info', `Recovered: ${JSON.stringify(counts)}`);
   }
   runner.pump();
+  parts.store.answerHubs(() => ({
+    ...{ version, pid: process.pid, startedAt: parts.startedAt, now: parts.clock.now() },
+    memoryBytes: process.memoryUsage.rss(),
+  }));
   await parts.store.hubCalls?.reset();
   const stopListening = parts.store.onOtherHub(notice => {
     if (notice === 'calls') hubCalls.look();

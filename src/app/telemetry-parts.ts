@@ -1,3 +1,4 @@
+import { hubName } from '../core/hub/cluster-problems.ts';
 import type { AuditEntry } from '../core/ports/gateway.ts';
 import type { Store } from '../core/ports/store.ts';
 import type { Executor } from '../core/ports/turns.ts';
@@ -8,7 +9,9 @@ import type { Telemetry } from '../telemetry/telemetry.ts';
 interface TelemetryPorts {
   env: Record<string, string | undefined>;
   version: string;
-  store: Pick<Store, 'run' | 'turns' | 'onEvents'>;
+  store: Pick<Store, 'run' | 'turns' | 'onEvents' | 'listHubs'>;
+  /** Name of this hub among those of its database. Null if it has the database alone. */
+  hub: string | null;
   /** Environment of a run that has not ended. */
   environment(id: RunId): Promise<Record<string, string>>;
   liveRuns(): Run[];
@@ -25,7 +28,7 @@ const ENDPOINTS = [
  * OpenTelemetry is loaded at once when an OTLP endpoint is set. Otherwise it is loaded at the first scrape, and
  * counts from then on.
  */
-export function lazyTelemetry({ env, version, store, environment, liveRuns, warn }: TelemetryPorts) {
+export function lazyTelemetry({ env, version, store, hub, environment, liveRuns, warn }: TelemetryPorts) {
   const sends = env.OTEL_SDK_DISABLED !== 'true' && ENDPOINTS.some(name => env[name]);
   /** The `traceparent` header of each run that has not ended. */
   const parents = new Map<RunId, string>();
@@ -46,6 +49,8 @@ export function lazyTelemetry({ env, version, store, environment, liveRuns, warn
             const queued = liveRuns().filter(({ status }) => status === 'queued').length;
             return { running: liveRuns().length - queued, queued };
           },
+          hub,
+          hubs: async () => (await store.listHubs()).map(each => ({ ...each, name: hubName(each) })),
           onRunReported: id => parents.delete(id),
           warn,
         }),

@@ -76,6 +76,7 @@ export function wireRuns(parts: HubHome, later: LaterParts) {
   const path = env.PATH ?? '';
   const telemetry = lazyTelemetry({
     ...{ env, version, store, warn },
+    hub: parts.hub,
     environment: id => files.environment(id),
     liveRuns: () => runner.liveRuns(),
   });

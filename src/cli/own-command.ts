@@ -63,7 +63,7 @@ export function ownCommand(): OwnCommand {
 
 /** All command names: `squad` before any other word is not a command in a text. */
 const COMMANDS =
-  'run status watch ls ps list show log logs attach wait adopt reply tell interrupt retry cancel stop diff comment export search events cost conversation inbox answer worktrees review overlap integrate init roles context team decisions backlog trust config open up prune audit db hub machines demo install doctor completion mcp acp help';
+  'run status watch ls ps list show log logs attach wait adopt reply tell interrupt retry cancel stop diff comment export search events cost conversation inbox answer worktrees review overlap integrate init roles context team decisions backlog trust config open up prune audit db cluster hub machines demo install doctor completion mcp acp help';
 const COMMAND = new RegExp(`(?<![\\w./-])squad(?= (?:${COMMANDS.replaceAll(' ', '|')})\\b)`, 'g');
 
 /**

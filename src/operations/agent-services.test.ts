@@ -44,6 +44,7 @@ const FOR_THE_USER = [
   'find_overlap',
   'get_conversation',
   'hub_status',
+  'inspect_cluster',
   'inspect_gateway',
   'inspect_role_tools',
   'inspect_subagent_tools',

@@ -13,6 +13,7 @@ import {
   readAudit,
   verifyAudit,
 } from './gateway/inspect-gateway.ts';
+import { inspectCluster } from './hub/cluster.ts';
 import { hubStatus, openWebUi, stopHub } from './hub/hub.ts';
 import { prune } from './hub/prune.ts';
 import { askPermission, askUser } from './inbox/ask-user.ts';
@@ -149,6 +150,7 @@ export const OPERATIONS = [
   verifyAudit,
   openWebUi,
   hubStatus,
+  inspectCluster,
   stopHub,
 ] as const satisfies readonly Operation[];
 

@@ -3,6 +3,7 @@ import type { Kysely, Transaction } from 'kysely';
 import type { Admission, HubCallRows, HubLeases, Notice, OtherHub } from '../core/ports/store.ts';
 import type { SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
+import type { ClusterReport, HubFacts, HubReport } from '../schema/machines/cluster.ts';
 import type { NewEventRow, Tables } from './tables.ts';
 
 /** SQL that Kysely cannot express. Everything else uses `db`. */
@@ -31,6 +32,12 @@ export interface Backend {
   leases?: HubLeases;
   /** Calls the listener after changes of other hubs that this one must read. Returns a function that unsubscribes. */
   onNotice?(listener: (notice: Notice) => void): () => void;
+  /** All hubs that have used the database, if several can. */
+  listHubs?(): Promise<Omit<HubReport, 'answer' | 'isOwn'>[]>;
+  /** Asks all hubs for facts about themselves. */
+  reportHubs?(): Promise<ClusterReport>;
+  /** Facts with which this hub answers such questions. */
+  answerHubs?(facts: () => HubFacts): void;
   /** The hub that owns the run. Null if it is this hub. */
   otherOwner?(runId: RunId): Promise<OtherHub | null>;
   /** Name of the hub of each run. Empty if there is only one hub. */

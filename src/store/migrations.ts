@@ -1,6 +1,7 @@
-import { sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { SquadError } from '../schema/error.ts';
 import type { Backend } from './backend.ts';
+import { grantAgain, hasTable, requireOwner } from './postgres/rights.ts';
 import {
   CALLS,
   CLAIMS,
@@ -14,6 +15,7 @@ import {
   WORKTREE_FIELDS,
 } from './postgres/schema.ts';
 import { isSqlite } from './queries.ts';
+import type { Tables } from './tables.ts';
 
 /**
  * SQL for the row of `spending` that counts a run, and for what the run adds to it. With `runs` it is for a group of runs.
@@ -321,30 +323,46 @@ export const statementsFor = (database: 'sqlite' | 'postgres', statements: State
     return [database === 'postgres' ? forPostgres(text) : text];
   });
 
+const MIGRATIONS_TABLE = `create table if not exists migrations (
+  name text not null primary key, applied_at bigint not null, version text not null)`;
+
+/** Migrations that the database does not have yet. Throws DATABASE_TOO_NEW if it has unknown ones. */
+export async function missingMigrations(
+  db: Kysely<Tables>,
+  file: string,
+  version: string,
+): Promise<typeof MIGRATIONS> {
+  // The user of a PostgreSQL database may lack the right to create tables, which `if not exists` needs.
+  if (isSqlite(db)) await sql.raw(MIGRATIONS_TABLE).execute(db);
+  else if (!(await hasTable(db, 'migrations'))) return MIGRATIONS;
+  const applied = await db.selectFrom('migrations').select(['name', 'version']).orderBy('name').execute();
+  const unknown = applied.findLast(({ name }) => !MIGRATIONS.some(migration => migration.name === name));
+  if (unknown) throw tooNew(file, version, unknown.version);
+  return MIGRATIONS.filter(({ name }) => !applied.some(each => each.name === name));
+}
+
 /** Applies all missing migrations in one transaction. */
 export async function migrate(backend: Backend, file: string, version: string): Promise<void> {
-  const database = isSqlite(backend.db) ? 'sqlite' : 'postgres';
+  const isPostgres = !isSqlite(backend.db);
   await backend.write(async trx => {
     // Several hubs of one PostgreSQL database may start at the same time.
-    if (database === 'postgres') await sql.raw(LOCK_MIGRATIONS).execute(trx);
-    const [table] = statementsFor(database, [
-      `create table if not exists migrations (
-      name text not null primary key, applied_at bigint not null, version text not null)`,
-    ]);
-    await sql.raw(table!).execute(trx);
-    const applied = await trx.selectFrom('migrations').select(['name', 'version']).orderBy('name').execute();
-    const unknown = applied.findLast(({ name }) => !MIGRATIONS.some(migration => migration.name === name));
-    if (unknown) throw tooNew(file, version, unknown.version);
-
-    for (const migration of MIGRATIONS) {
-      if (applied.some(({ name }) => name === migration.name)) continue;
-      for (const statement of statementsFor(database, migration.statements))
-        await sql.raw(statement).execute(trx);
-      await trx
-        .insertInto('migrations')
-        .values({ name: migration.name, applied_at: Date.now(), version })
-        .execute();
+    if (isPostgres) await sql.raw(LOCK_MIGRATIONS).execute(trx);
+    const missing = await missingMigrations(trx, file, version);
+    if (missing.length === 0) return;
+    if (isPostgres) {
+      await requireOwner(
+        trx,
+        file,
+        missing.map(({ name }) => name),
+      );
+      await sql.raw(forPostgres(MIGRATIONS_TABLE)).execute(trx);
     }
+    for (const { name, statements } of missing) {
+      for (const statement of statementsFor(isPostgres ? 'postgres' : 'sqlite', statements))
+        await sql.raw(statement).execute(trx);
+      await trx.insertInto('migrations').values({ name, applied_at: Date.now(), version }).execute();
+    }
+    if (isPostgres) await grantAgain(trx);
   });
 }
 

@@ -28,6 +28,8 @@ export interface StoreOptions {
   version: string;
   /** How long to retry when the database is locked or the disk is full. */
   busyRetryMs?: number;
+  /** False for a program that uses the database of a home and is not its hub (default: true). */
+  isHub?: boolean;
 }
 
 export async function openStore(options: StoreOptions): Promise<Store & PinStore & MessageStore> {
@@ -43,14 +45,14 @@ const NO_HOME: HomeIdentity = { id: 'none', home: 'no home' };
 
 /** Opens and migrates the database. */
 export async function openBackend(options: StoreOptions, windowMs: number): Promise<Backend> {
-  const { database, version, home = NO_HOME } = options;
+  const { database, version, home = NO_HOME, isHub = true } = options;
   const name = databaseName(database);
   const isPostgres = isPostgresUrl(database);
   const open = async () => {
     const backend = isPostgres ? await openPostgres(database, home) : openSqlite(name);
     try {
       await migrate(backend, name, version);
-      await backend.register?.(version);
+      if (isHub) await backend.register?.(version);
       return backend;
     } catch (thrown) {
       await backend.close();
@@ -131,7 +133,7 @@ const movedAway = (database: string, markFile: string): SquadError =>
     `The data of this home is in ${database}, and SQUAD_DATABASE_URL is not set.`,
     {
       suggestions: [
-        'Set SQUAD_DATABASE_URL, also in the configuration of the MCP client that starts Squad.',
+        'Set SQUAD_DATABASE_URL, also in the configuration of the MCP client that starts Squad, or use `squad hub join URL` once.',
         `To use SQLite again, delete ${markFile}.`,
       ],
     },

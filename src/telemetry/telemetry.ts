@@ -42,9 +42,20 @@ export interface TelemetryPorts {
   /** The `traceparent` that the client sent for the run. Null if there was none, or if it is no longer known. */
   parentOf(id: RunId): string | null;
   running(): { running: number; queued: number };
+  /** Name of this hub among those of its database. Null if it has the database alone. */
+  hub: string | null;
+  /** All hubs of the database, with their runs. */
+  hubs(): Promise<HubCounts[]>;
   /** Called when nothing more will be reported about the run. */
   onRunReported(id: RunId): void;
   warn(message: string, cause: unknown): void;
+}
+
+interface HubCounts {
+  name: string;
+  isConnected: boolean;
+  running: number;
+  queued: number;
 }
 
 export type Telemetry = ReturnType<typeof createTelemetry>;
@@ -88,7 +99,10 @@ function reasonIn(text: string): string {
  */
 export function createTelemetry({ version, sends, ...ports }: TelemetryPorts) {
   if (sends) warnOfFirstError(ports.warn);
-  const resource = resourceFromAttributes({ 'service.name': 'squad', 'service.version': version });
+  const resource = resourceFromAttributes({
+    ...{ 'service.name': 'squad', 'service.version': version },
+    ...(ports.hub !== null && { [HUB]: ports.hub }),
+  });
   const ids = new GivenIds();
   const tracing = sends
     ? new TracerProvider({
@@ -146,6 +160,24 @@ export function createTelemetry({ version, sends, ...ports }: TelemetryPorts) {
     result.observe(running, { 'squad.run.state': 'running' });
     result.observe(queued, { 'squad.run.state': 'queued' });
   });
+
+  const connected = meter.createObservableGauge('squad.hubs.connected', {
+    description: 'Whether each hub of the database writes to it',
+  });
+  const hubRuns = meter.createObservableGauge('squad.hubs.runs', {
+    description: 'Runs of each hub of the database that have not ended',
+  });
+  if (ports.hub !== null)
+    meter.addBatchObservableCallback(
+      async result => {
+        for (const { name, isConnected, running, queued } of await ports.hubs()) {
+          result.observe(connected, isConnected ? 1 : 0, { hub: name });
+          result.observe(hubRuns, running, { hub: name, 'squad.run.state': 'running' });
+          result.observe(hubRuns, queued, { hub: name, 'squad.run.state': 'queued' });
+        }
+      },
+      [connected, hubRuns],
+    );
 
   interface SpanData {
     name: string;
@@ -341,8 +373,11 @@ export function createTelemetry({ version, sends, ...ports }: TelemetryPorts) {
   };
 }
 
-/** Serialises metrics without their scope, which is the same for all of them. */
-const PROMETHEUS = new PrometheusSerializer('', false, undefined, false, true);
+/** Attribute that names the hub in everything that it reports. */
+const HUB = 'squad.hub';
+
+/** Serialises metrics without their scope, which is the same for all of them, and with the name of the hub. */
+const PROMETHEUS = new PrometheusSerializer('', false, /^squad\.hub$/, false, true);
 
 const WANTED = new Set(['tool.called', 'run.ended', 'run.turn_ended']);
 

@@ -33,6 +33,8 @@ const ELSEWHERE: Record<string, string> = {
   gemini: '',
   opencode: '',
   qwen: '',
+  docker: 'a daemon',
+  systemctl: 'a running systemd',
   'notify-send': 'a desktop',
   uuidgen: 'a package that few systems have',
 };

@@ -1,9 +1,11 @@
 import type { Command } from 'commander';
 import { VIEWS } from '../../schema/web-ui.ts';
-import { type CommandMaker, wholeNumber } from '../arguments.ts';
+import { type CommandMaker, examples, wholeNumber } from '../arguments.ts';
 import { showAudit, verifyAudit } from '../gateway/audit.ts';
-import { migrateCommand, moveCommand } from './database.ts';
+import { clusterDemoCommand } from './cluster-demo.ts';
+import { grantCommand, migrateCommand, moveCommand } from './database.ts';
 import { hubLog, hubStart, hubStatus, hubStop, type PruneOptions, pruneCommand, upCommand } from './hub.ts';
+import { type JoinOptions, joinCommand } from './join.ts';
 import { openCommand } from './open.ts';
 
 /** Commands for the web UI, the hub and the audit log. */
@@ -50,6 +52,21 @@ export function addHubCommands(program: Command, { command, does }: CommandMaker
     'move',
     'Copy all data from SQLite to the PostgreSQL database of SQUAD_DATABASE_URL',
   ).action(does(context => moveCommand(context)));
+  command(database, 'grant <user>', 'Print the SQL that lets a database user run hubs, and nothing else')
+    .option('--apply', 'Carry it out, as the owner of the tables')
+    .action(
+      does((context, user: string, options: { apply?: boolean }) => grantCommand(user, options, context)),
+    );
+
+  const cluster = program
+    .command('cluster')
+    .description('Try several hubs on one PostgreSQL database')
+    .exitOverride();
+  command(
+    cluster,
+    'demo',
+    'Watch three hubs on one PostgreSQL database, all on this machine, without an API key',
+  ).action(does(context => clusterDemoCommand(context)));
 
   const hub = program
     .command('hub')
@@ -60,6 +77,17 @@ export function addHubCommands(program: Command, { command, does }: CommandMaker
     .option('--force', 'Kill the hub if it does not stop by itself')
     .action(does((context, options: object) => hubStop(options, context)));
   command(hub, 'status', 'Show the status of the hub').action(does(context => hubStatus(context)));
+  command(hub, 'join [url]', 'Let the hub of this home use a PostgreSQL database from now on')
+    .option('--move', 'Copy everything from the SQLite file first; the database must be empty')
+    .option('-y, --yes', 'Leave the data of the SQLite file where it is, without asking')
+    .option('--undo', 'Use the SQLite file again')
+    .addHelpText(
+      'after',
+      `\n\`-\` reads the URL from standard input.\n${examples('squad hub join "postgres://squad@db.example.com/squad?sslmode=verify-full"')}`,
+    )
+    .action(
+      does((context, url: string | undefined, options: JoinOptions) => joinCommand(url, options, context)),
+    );
   command(hub, 'log', 'Print the end of the hub log')
     .option(
       '-n, --lines <n>',

@@ -18,7 +18,7 @@ interface Moved {
 }
 
 export async function migrateCommand(context: CliContext): Promise<number> {
-  const done = await perform<Migrated>('migrate');
+  const done = await askDatabase<Migrated>('migrate');
   printResult(context, done, () => [
     done.applied.length === 0
       ? `${done.database} is up to date (${done.migrations} migrations).`
@@ -28,7 +28,7 @@ export async function migrateCommand(context: CliContext): Promise<number> {
 }
 
 export async function moveCommand(context: CliContext): Promise<number> {
-  const done = await perform<Moved>('move');
+  const done = await askDatabase<Moved>('move');
   const { runs = 0, events = 0 } = done.rows;
   const total = Object.values(done.rows).reduce((sum, count) => sum + count, 0);
   printResult(context, done, () => [
@@ -38,14 +38,42 @@ export async function moveCommand(context: CliContext): Promise<number> {
   return EXIT.done;
 }
 
+/** Prints the statements, for whoever manages the database, or carries them out. */
+export async function grantCommand(
+  user: string,
+  { apply = false }: { apply?: boolean },
+  context: CliContext,
+): Promise<number> {
+  const done = await askDatabase<Granted>('grant', { user, apply });
+  return printResult(context, { ...done, applied: apply }, () =>
+    apply
+      ? [`${user} may run hubs on ${done.database}, and may not change its tables.`]
+      : done.statements.map(statement => `${statement};`),
+  );
+}
+
+interface Granted {
+  database: string;
+  statements: string[];
+}
+
+export interface AskOptions {
+  /** URL of the database (default: that of the home). */
+  url?: string;
+  [option: string]: unknown;
+}
+
 /** Only the hub and this program open databases, so that other commands do not load the drivers. */
-async function perform<T>(action: 'migrate' | 'move'): Promise<T> {
+export async function askDatabase<T>(
+  action: 'migrate' | 'move' | 'grant' | 'inspect' | 'join' | 'leave' | 'schema',
+  { url, ...options }: AskOptions = {},
+): Promise<T> {
   const program = join(__dirname, 'database.cjs');
-  const { stdout } = await promisify(execFile)(process.execPath, [program, action], {
+  const { stdout } = await promisify(execFile)(process.execPath, [program, action, JSON.stringify(options)], {
     maxBuffer: 1024 * 1024,
+    env: { ...process.env, ...(url !== undefined && { SQUAD_DATABASE_URL: url }) },
   });
   const answer = JSON.parse(stdout) as { ok: T } | { error: ErrorShape };
   if ('ok' in answer) return answer.ok;
-  const { code, message, ...options } = answer.error;
-  throw new SquadError(code, message, options);
+  throw SquadError.from(answer.error);
 }

@@ -56,6 +56,15 @@ export async function hubStop({ force = false }: { force?: boolean }, context: C
   return stopped ? EXIT.done : EXIT.failed;
 }
 
+/** Stops the hub if one is running. Agents keep running. Throws HUB_UNREACHABLE if it does not stop. */
+export async function stopRunningHub(): Promise<void> {
+  const asked = await askToStop();
+  if (!asked || (await untilExit(asked.pid, asked.timeoutMs))) return;
+  throw new SquadError('HUB_UNREACHABLE', `The hub (pid ${asked.pid}) did not stop when asked.`, {
+    suggestions: ['Stop it with `squad hub stop --force`, then try again. Agents keep running.'],
+  });
+}
+
 function stopLines(pid: number, stopped: boolean, killed: boolean, runs: Runs | null): string[] {
   if (!stopped)
     return [

@@ -1,6 +1,7 @@
 import { Argument, type Command } from 'commander';
 import { type CommandMaker, examples } from '../arguments.ts';
 import { openContext } from '../context.ts';
+import { doctorClusterCommand } from '../hub/cluster.ts';
 import { wrap } from '../terminal/width.ts';
 import { completeCommand, completionCommand, SHELLS, type Shell } from './completion.ts';
 import { demoCommand } from './demo.ts';
@@ -26,9 +27,14 @@ export function addSetupCommands(program: Command, { command, does }: CommandMak
     .action(does((context, client: string, options: object) => installCommand(client, options, context)));
   command(program, 'doctor', 'Check everything that runs depend on')
     .option('--policy', 'Try forbidden actions on decoys at each sandbox level, and show what blocks them')
+    .option('--cluster', 'Check all hubs that share the PostgreSQL database of this one')
     .action(
-      does((context, { policy = false }: { policy?: boolean }) =>
-        policy ? doctorPolicyCommand(context) : doctorCommand(context),
+      does((context, { policy, cluster }: { policy?: boolean; cluster?: boolean }) =>
+        cluster
+          ? doctorClusterCommand(context)
+          : policy
+            ? doctorPolicyCommand(context)
+            : doctorCommand(context),
       ),
     );
   command(program, 'completion', 'Print a shell completion script')

@@ -2,6 +2,7 @@ import type { StoredMessage } from '../../schema/conversation.ts';
 import type { Event, NewEvent } from '../../schema/event.ts';
 import type { InboxId, ReviewId, RunId, SquadId } from '../../schema/ids.ts';
 import type { InboxItem, InboxState } from '../../schema/inbox.ts';
+import type { ClusterReport, HubFacts, HubReport } from '../../schema/machines/cluster.ts';
 import type { Intent, Review } from '../../schema/review.ts';
 import type { Chat, Run, Squad, Turn } from '../../schema/run.ts';
 import type { RunSums } from '../cost/usage.ts';
@@ -215,6 +216,12 @@ export interface Store extends BoardStore {
   hubCalls: HubCallRows | null;
   /** Calls the listener with each notification of another hub. Returns a function that unsubscribes. */
   onOtherHub(listener: (notice: Notice) => void): () => void;
+  /** All hubs of the database with their runs. Empty if only this hub can use it. */
+  listHubs(): Promise<Omit<HubReport, 'answer' | 'isOwn'>[]>;
+  /** Asks all hubs of the database for facts about themselves. Null if only this hub can use the database. */
+  reportHubs(): Promise<ClusterReport | null>;
+  /** Facts with which this hub answers such questions. */
+  answerHubs(facts: () => HubFacts): void;
   /** Every run of this hub that has not ended, oldest first. */
   liveRuns(): Promise<Run[]>;
   /** Every run of other hubs that has not ended, as its hub wrote it last, oldest first. */

@@ -6,7 +6,8 @@ import { OTHER_HUB } from './schema.ts';
 /** Returns the SQLSTATE of a server error. Null for errors of the connection and of our own code. */
 export function sqlState(thrown: unknown): string | null {
   const code = (thrown as { code?: unknown } | null)?.code;
-  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : null;
+  // Codes of the system, such as EPIPE, begin with E. No class of SQLSTATE does.
+  return typeof code === 'string' && /^(?!E)[0-9A-Z]{5}$/.test(code) ? code : null;
 }
 
 /**
@@ -27,6 +28,8 @@ export function postgresFailure(thrown: unknown, name: string): Failure {
   if (thrown instanceof UnreadableRow) return broken(name, message, thrown);
   const state = sqlState(thrown);
   if (state === null) {
+    const unverified = tlsFailure(name, message, thrown);
+    if (unverified) return unverified;
     if (isConnectionError(thrown)) return unreachable(name, thrown);
     const known = asSquadError(thrown);
     return known.code === 'INTERNAL' ? refused(name, message, thrown) : { kind: 'broken', error: known };
@@ -39,6 +42,29 @@ export function postgresFailure(thrown: unknown, name: string): Failure {
   if (state === '25006') return readOnly(name, thrown);
   if (/^(28|42501)/.test(state)) return denied(name, message, thrown);
   return broken(name, `${message} (${state})`, thrown, SUGGESTION_OF[state]);
+}
+
+const TLS_CODES =
+  /^(CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_CA|ERR_(TLS|SSL)_|HOSTNAME_MISMATCH|EPROTO)/;
+
+/** A server that does not have TLS, or a certificate that is not trusted. Null for any other error. */
+function tlsFailure(name: string, message: string, cause: unknown): Failure | null {
+  const { code } = cause as { code?: unknown };
+  if (/does not support SSL/.test(message))
+    return broken(
+      name,
+      'its server has no TLS',
+      cause,
+      'Turn on `ssl` in postgresql.conf. For a server without TLS on a network that you trust, use sslmode=disable.',
+    );
+  if (typeof code !== 'string' || !TLS_CODES.test(code)) return null;
+  const suggestion =
+    code === 'ERR_TLS_CERT_ALTNAME_INVALID'
+      ? 'Use a host name in the URL that the certificate of the server contains.'
+      : code === 'CERT_HAS_EXPIRED'
+        ? 'Renew the certificate of the server.'
+        : 'Name the certificate authority of the server in the URL: sslmode=verify-full&sslrootcert=/path/ca.crt.';
+  return broken(name, `its server could not be verified (${message})`, cause, suggestion);
 }
 
 export function isConnectionError(thrown: unknown): boolean {
@@ -66,6 +92,7 @@ const KIND_OF: { [code: string]: Failure['kind'] } = {
 const SUGGESTION_OF: { [state: string]: string } = {
   '3D000': 'Create the database, for example with `createdb`, or correct SQUAD_DATABASE_URL.',
   '3F000': 'Create the schema that the search_path of SQUAD_DATABASE_URL names.',
+  '42704': 'Create the database user first: `create role NAME login`.',
 };
 
 function unreachable(name: string, cause: unknown): Failure {
@@ -113,7 +140,7 @@ const denied = (name: string, why: string, cause: unknown): Failure => ({
   error: new SquadError('PERMISSION_DENIED', `The database ${name} refused the user: ${why}.`, {
     cause,
     suggestions: [
-      'Check the user and password of SQUAD_DATABASE_URL (or ~/.pgpass). The user must be allowed to create tables in its schema.',
+      'Check the user and password of the URL (or ~/.pgpass). The user needs its own tables, or rights on them: see `squad db grant`.',
     ],
   }),
 });

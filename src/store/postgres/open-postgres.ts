@@ -12,16 +12,20 @@ import {
 } from 'kysely';
 import type { Client, Pool, PoolClient } from 'pg';
 import type { Notice, OtherHub } from '../../core/ports/store.ts';
+import type { HubFacts } from '../../schema/machines/cluster.ts';
 import { type Backend, withRetry } from '../backend.ts';
 import type { NewEventRow, Tables } from '../tables.ts';
 import { admitRuns } from './admission.ts';
 import { broken, isConnectionError, postgresFailure, readOnly, sqlState } from './failure.ts';
 import { hubLeases } from './hub-leases.ts';
 import { type HomeIdentity, HubLock } from './hub-lock.ts';
+import { listHubs, reportHubs } from './hubs.ts';
 import { hubCallRows, hubsOf } from './other-hubs.ts';
-import { CHANNEL, SCHEMA_OID } from './schema.ts';
+import { requireRights } from './rights.ts';
+import { type Answer, RollCall } from './roll-call.ts';
+import { CHANNEL, ROLL_CALL, SCHEMA_OID } from './schema.ts';
 import { fromStored, toStored } from './text.ts';
-import { nameOfDatabase } from './url.ts';
+import { nameOfDatabase, urlForDriver } from './url.ts';
 
 /** The oldest major version that still gets fixes. */
 const MIN_VERSION = 14;
@@ -62,7 +66,7 @@ export async function openPostgres(url: string, home: HomeIdentity): Promise<Bac
   const { default: pg } = await import('pg');
   const name = nameOfDatabase(url);
   const config = {
-    connectionString: url,
+    connectionString: urlForDriver(url),
     application_name: `squad ${home.id} ${hostname().slice(0, 24)} ${process.pid}`,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
@@ -159,9 +163,15 @@ function backendOn({ reads, writes, lock, notices, name, home }: Parts): Backend
     write,
     append,
     hub: home.id,
-    register: version => lock.register(writes, version),
+    register: async version => {
+      await requireRights(writes, name);
+      await lock.register(writes, version);
+    },
     leases: hubLeases({ reads, writes, lock, hub: home.id }),
     onNotice: listener => notices.on(listener),
+    listHubs: () => listHubs(reads),
+    reportHubs: () => reportHubs(reads, { name, own: home.id, ask: expected => notices.ask(expected) }),
+    answerHubs: facts => notices.answerWith(facts),
     otherOwner: async id => {
       const { rows } =
         await sql<OtherHub>`select hubs.id, hubs.home, hubs.host, hub_is_running(hubs.id) as "isRunning"
@@ -285,7 +295,8 @@ async function useSettings(client: PoolClient, settings: Record<string, string>)
   await client.query(`select ${each.join(', ')}`);
 }
 
-async function checkServer(client: PoolClient, name: string): Promise<void> {
+/** Checks version, encoding, schema and that the database can be written to. */
+export async function checkServer(client: PoolClient, name: string): Promise<void> {
   const { rows } = await client.query<{
     version: number;
     encoding: string;
@@ -338,6 +349,7 @@ class Notices {
   readonly #connect: () => Client;
   readonly #hub: string;
   readonly #listeners = new Set<(notice: Notice) => void>();
+  readonly #rollCall: RollCall;
   readonly #closing = new AbortController();
   #client: Client | null = null;
   #listening: Promise<void> | null = null;
@@ -345,6 +357,27 @@ class Notices {
   constructor(connect: () => Client, hub: string) {
     this.#connect = connect;
     this.#hub = hub;
+    this.#rollCall = new RollCall(hub);
+  }
+
+  /** Asks all hubs for facts. Needs a listener, because the answers come on its session. */
+  ask(expected: readonly string[]): Promise<Answer[]> {
+    return this.#rollCall.ask(expected, payload => this.#send(payload));
+  }
+
+  answerWith(facts: () => HubFacts): void {
+    this.#rollCall.answerWith(facts);
+  }
+
+  async #send(payload: string): Promise<void> {
+    if (!this.#client) throw new Error('Connection terminated');
+    await this.#client.query(`select pg_notify(${ROLL_CALL}, $1)`, [payload]);
+  }
+
+  #hear(payload: string): void {
+    const reply = this.#rollCall.hear(payload);
+    // The asking hub waits no longer than a few seconds.
+    if (reply !== null) void this.#send(reply).catch(() => {});
   }
 
   on(listener: (notice: Notice) => void): () => void {
@@ -374,15 +407,18 @@ class Notices {
     this.#client = client;
     const ended = new Promise<void>(resolve => client.once('end', resolve));
     client.on('error', () => {}); // `end` follows
-    client.on('notification', ({ payload = '' }) => {
+    client.on('notification', ({ channel, payload = '' }) => {
+      if (channel.endsWith('_hubs')) return this.#hear(payload);
       const [, kind, hub] = /^(?:(calls|events) )?(.*)$/s.exec(payload)!;
       // Requests name the hub that they are for, all other notifications the hub that sent them.
       if ((hub === this.#hub) === (kind === 'calls')) this.#tell((kind as Notice | undefined) ?? 'changes');
     });
     try {
       await client.connect();
-      const { rows } = await client.query<{ channel: string }>(`select ${CHANNEL} as channel`);
-      await client.query(`listen ${rows[0]!.channel}`);
+      const { rows } = await client.query<{ channel: string; calls: string }>(
+        `select ${CHANNEL} as channel, ${ROLL_CALL} as calls`,
+      );
+      await client.query(`listen ${rows[0]!.channel}; listen ${rows[0]!.calls}`);
       for (const notice of NOTICE_KINDS) this.#tell(notice);
       await ended;
     } finally {

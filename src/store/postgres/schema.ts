@@ -87,6 +87,9 @@ export const SCHEMA_OID = '(select oid from pg_namespace where nspname = current
 /** Channel of the notifications between the hubs of a schema, as an SQL expression. */
 export const CHANNEL = `'squad_' || ${SCHEMA_OID}`;
 
+/** Channel on which hubs ask each other for facts. */
+export const ROLL_CALL = `${CHANNEL} || '_hubs'`;
+
 /**
  * Requests of a hub to another one to stop a run, and notifications about them and about settings. A notification only
  * says that there is something to read; its payload is the sender. See `Notices` for the other payloads.

@@ -58,6 +58,7 @@ const COMMANDS = [
   ['audit'],
   ['hub', 'status'],
   ['db', 'migrate'],
+  ['cluster', 'demo', '--nothing'],
   ['demo', '--nothing'],
   ['install', 'cursor', '--dry-run'],
   ['doctor'],
