@@ -89,7 +89,8 @@ test('the metrics of each hub name it, and count the runs of all hubs', { tags: 
   );
 });
 
-test('hubs of two versions are reported', { tags: ['H7'] }, async () => {
+// Another version is a whole build.
+test('hubs of two versions are reported', { tags: ['H7'], timeout: 400_000 }, async () => {
   const database = await newSchema();
   const [one, two] = [squadOn(database), squadOn(database)];
   using newer = newerBuild('9.8.7');
