@@ -1,7 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { HubLeases, HubState } from '../core/ports/store.ts';
 import type { Executor, FoundTurn, TurnEnd, TurnRef } from '../core/ports/turns.ts';
-import { bootSeconds, hasLapsed, turnFolder, writeHubLease } from '../process/turns/turn-record.ts';
+import {
+  bootSeconds,
+  hasLapsed,
+  shortenHubLease,
+  turnFolder,
+  writeHubLease,
+} from '../process/turns/turn-record.ts';
 
 const BEAT_MS = 2_500;
 
@@ -113,12 +119,18 @@ export class HubLease {
     const { leases, runsDir } = this.ports;
     // The lease counts from before the heartbeat, so it ends here before it ends in the database.
     const sentAt = bootSeconds();
+    const leasedUntil = sentAt + LEASE_MS / 1_000;
     const isKnown = this.isLeased;
+    if (isKnown) {
+      // Others may take over as soon as the database has this lease, so the agents get it first.
+      this.until = Math.min(this.until, leasedUntil);
+      shortenHubLease(runsDir, leasedUntil);
+    }
     if (!(await leases.beat(isKnown ? LEASE_MS : null))) return this.lose();
     const hubs = await leases.hubs();
     this.isLeased = hasOthers(hubs);
     // The database must know first that the agents do not depend on heartbeats any more.
-    this.until = this.isLeased || isKnown ? sentAt + LEASE_MS / 1_000 : NEVER;
+    this.until = this.isLeased || isKnown ? leasedUntil : NEVER;
     writeHubLease(runsDir, this.until);
     const now = bootSeconds();
     if (now - this.lastBeatAt > LEASE_MS / 1_000) this.settledAt = now + SETTLED_MS / 1_000;

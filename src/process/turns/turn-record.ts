@@ -131,6 +131,11 @@ const HUB_LEASE = '.lease';
 export const writeHubLease = (runsDir: string, until: number): void =>
   replaceLease(join(runsDir, HUB_LEASE), until);
 
+/** Like `writeHubLease`, but only if the stored time is later. */
+export function shortenHubLease(runsDir: string, until: number): void {
+  if (Number(readRegular(join(runsDir, HUB_LEASE)) ?? 0) > until) writeHubLease(runsDir, until);
+}
+
 /** Makes the turn depend on the lease of the hub. Call this before the turn starts. */
 export function useHubLease(folder: string): void {
   try {
