@@ -1,5 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Change } from '../../core/ports/store.ts';
+import { lossyWay } from '../fixtures/lossy-way.ts';
 import {
   aChat,
   activity,
@@ -47,6 +49,27 @@ async function withRuns() {
 
 const owners = async (database: string, table: string) =>
   (await query(database, `select distinct hub from ${table} order by hub`)).map(({ hub }) => hub);
+
+/** The same database for a user who cannot end sessions of others. */
+async function asOtherUser(database: string): Promise<string> {
+  const url = new URL(database);
+  const user = `user_${randomBytes(6).toString('hex')}`;
+  await query(
+    database,
+    `create role ${user} login password '${user}';
+     do $$ begin
+       execute format('grant all on schema %I to ${user}', current_schema());
+       execute format('grant all on all tables in schema %I to ${user}', current_schema());
+       execute format('grant all on all sequences in schema %I to ${user}', current_schema());
+     end $$`,
+  );
+  onTestFinished(async () => {
+    await query(database, `drop owned by ${user}; drop role ${user}`);
+  });
+  url.username = user;
+  url.password = user;
+  return url.href;
+}
 
 describe('leases of hubs', { tags: ['H6'] }, () => {
   test('a heartbeat says when, with which lease and how right the clock is, and ends with a hub that leaves no runs', async () => {
@@ -117,6 +140,42 @@ describe('leases of hubs', { tags: ['H6'] }, () => {
     expect(await one.leases.takeOver('two', NOW)).toEqual({ runs: [], intents: [] });
     expect(await one.leases.beat(15_000)).toBe(true);
     expect(await two.leases.beat(15_000)).toBe(true);
+  });
+
+  test('a run that ends while its hub is being cut off stays with the files of that hub', async () => {
+    const { database, one, running, queued } = await withRuns();
+    const two = await open(await asOtherUser(database), 'two');
+    const taking = two.leases.takeOver('one', NOW);
+    // The other hub has been asked to end its session, and has not ended it yet.
+    const isWaiting = `like 'squad two %' and query like '%pg_try_advisory_xact_lock%'`;
+    await expect
+      .poll(() => query(database, `select pid from pg_stat_activity where application_name ${isWaiting}`), {
+        interval: 20,
+      })
+      .toHaveLength(1);
+    const ended = { ...running, status: 'completed' as const, endedAt: 9 };
+    await one.commit({ runs: [ended], turns: [aTurn(running, { endedAt: 9 })], events: [] });
+    await query(
+      database,
+      `select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'squad one %'`,
+    );
+    expect(await taking).toMatchObject({ runs: [queued.id] });
+    expect((await two.liveRuns()).map(({ id }) => id)).toEqual([queued.id]);
+    const next = await open(database, 'one');
+    expect((await next.endedBefore(10, 9)).map(({ id }) => id)).toContain(running.id);
+    await next.commit({ runs: [{ ...ended, notes: ['seen'] }], events: [] });
+  });
+
+  test('a takeover whose commit gets no answer is known to the hub that has the runs', async () => {
+    const { database, running, queued } = await withRuns();
+    const way = await lossyWay(database);
+    const two = await open(way.url, 'two');
+    way.isLossy = true;
+    const taken = await two.leases.takeOver('one', NOW);
+    expect(way.isLossy).toBe(false);
+    expect(new Set(taken?.runs)).toEqual(new Set([running.id, queued.id]));
+    expect(taken?.intents).toEqual(['of one']);
+    expect((await two.liveRuns()).map(({ id }) => id)).toEqual([running.id, queued.id]);
   });
 
   test('of two hubs that start a run on one chat, one is refused, and stores nothing of it', async () => {

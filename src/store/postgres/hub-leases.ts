@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
-import type { HubLeases, HubState } from '../../core/ports/store.ts';
+import type { HubLeases, HubState, TakenOver } from '../../core/ports/store.ts';
 import type { RunId } from '../../schema/ids.ts';
 import { LIVE } from '../queries.ts';
 import type { Tables } from '../tables.ts';
@@ -18,9 +18,11 @@ interface Parts {
   writes: Kysely<Tables>;
   lock: HubLock;
   hub: string;
+  /** Repeats a query until the connection is there again. */
+  whenConnected<T>(query: () => Promise<T>): Promise<T>;
 }
 
-export function hubLeases({ reads, writes, lock, hub: own }: Parts): HubLeases {
+export function hubLeases({ reads, writes, lock, hub: own, whenConnected }: Parts): HubLeases {
   async function beat(leaseMs: number | null): Promise<boolean> {
     try {
       const { rows } = await sql`
@@ -41,26 +43,51 @@ export function hubLeases({ reads, writes, lock, hub: own }: Parts): HubLeases {
     return rows;
   }
 
-  const takeOver: HubLeases['takeOver'] = (hub, { silentMs, all }) =>
-    writes.transaction().execute(async trx => {
-      // The row is locked until the commit, so only one hub takes over, and the other hub cannot renew its lease.
-      const { rows } =
-        await sql`select 1 from hubs where id = ${hub} and id <> ${own} and lease_ms is not null
-        and beat_at < ${NOW} - ${silentMs} for update skip locked`.execute(trx);
-      if (rows.length === 0) return null;
-      const runs = await runsToTake(trx, hub, all);
-      if (runs.length === 0) return { runs, intents: [] };
-      await endSession(hub);
-      // With its lock, the other hub certainly has no session that could still write.
-      if (!(await isLocked(trx, hub))) return null;
-      await sql`update hubs set attempt = attempt + 1 where id = ${hub}`.execute(trx);
-      // The triggers let this transaction change rows of the other hub.
-      await sql`select set_config('squad.hub', ${hub}, true)`.execute(trx);
-      await moveRows(trx, runs, { from: hub, to: own });
-      if (!all) return { runs, intents: [] };
-      const intents = await sql<{ id: string }>`
-        update intents set hub = ${own} where hub = ${hub} returning id`.execute(trx);
-      return { runs, intents: intents.rows.map(({ id }) => id) };
+  async function takeOver(hub: string, of: { silentMs: number; all: boolean }): Promise<TakenOver | null> {
+    let taken = null as TakenOver | null;
+    try {
+      return await writes.transaction().execute(async trx => {
+        taken = await takeIn(trx, hub, of);
+        return taken;
+      });
+    } catch (thrown) {
+      // If the connection was lost during the commit, only the database knows whether this hub has the runs now.
+      const [run] = taken?.runs ?? [];
+      if (run && (await isOwn(run))) return taken;
+      throw thrown;
+    }
+  }
+
+  async function takeIn(
+    trx: Transaction<Tables>,
+    hub: string,
+    { silentMs, all }: { silentMs: number; all: boolean },
+  ): Promise<TakenOver | null> {
+    // The row is locked until the commit, so only one hub takes over, and the other hub cannot renew its lease.
+    const { rows } = await sql`select 1 from hubs where id = ${hub} and id <> ${own} and lease_ms is not null
+      and beat_at < ${NOW} - ${silentMs} for update skip locked`.execute(trx);
+    if (rows.length === 0) return null;
+    if ((await runsToTake(trx, hub, all)).length === 0) return { runs: [], intents: [] };
+    await endSession(hub);
+    // With its lock, the other hub certainly has no session that could still write.
+    if (!(await isLocked(trx, hub))) return null;
+    // Until now the other hub could still end runs and store new ones.
+    const runs = await runsToTake(trx, hub, all);
+    if (runs.length === 0) return { runs, intents: [] };
+    await sql`update hubs set attempt = attempt + 1 where id = ${hub}`.execute(trx);
+    // The triggers let this transaction change rows of the other hub.
+    await sql`select set_config('squad.hub', ${hub}, true)`.execute(trx);
+    await moveRows(trx, runs, { from: hub, to: own });
+    if (!all) return { runs, intents: [] };
+    const intents = await sql<{ id: string }>`
+      update intents set hub = ${own} where hub = ${hub} returning id`.execute(trx);
+    return { runs, intents: intents.rows.map(({ id }) => id) };
+  }
+
+  const isOwn = (run: RunId): Promise<boolean> =>
+    whenConnected(async () => {
+      const { rows } = await sql`select 1 from runs where id = ${run} and hub = ${own}`.execute(writes);
+      return rows.length > 0;
     });
 
   /** Ends the session that holds the lock of the hub. Only the same user of the database may do that. */

@@ -1,9 +1,9 @@
-import { type AddressInfo, connect, createServer } from 'node:net';
 import { hostname } from 'node:os';
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import type { Change } from '../../core/ports/store.ts';
+import { lossyWay } from '../fixtures/lossy-way.ts';
 import {
   aChat,
   activity,
@@ -339,33 +339,6 @@ test('connections that are lost while many changes are written: nothing is lost,
   expect(new Set((await store.liveRuns()).map(({ id }) => id))).toEqual(new Set(written));
   expect(await store.events({ limit: 1_000 })).toHaveLength(written.length * 2);
 });
-
-/** A way to the server that loses the answer to the next commit once `isLossy` is set. */
-async function lossyWay(database: string): Promise<{ url: string; isLossy: boolean }> {
-  const url = new URL(database);
-  const server = createServer(client => {
-    const upstream = connect(Number(new URL(database).port), '127.0.0.1');
-    let isCommit = false;
-    client.on('data', data => {
-      if (way.isLossy && data.includes('commit\0')) {
-        isCommit = true;
-        way.isLossy = false;
-      }
-      upstream.write(data);
-    });
-    upstream.on('data', data => (isCommit ? client.destroy() : client.write(data)));
-    for (const [one, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const)
-      one.on('error', () => {}).on('close', () => other.destroy());
-  });
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => new Promise<void>(resolve => server.close(() => resolve())));
-  url.port = String((server.address() as AddressInfo).port);
-  const way = { url: url.href, isLossy: false };
-  return way;
-}
 
 test('a commit whose answer is lost is not repeated', async () => {
   const database = await newSchema();

@@ -118,6 +118,8 @@ function backendOn({ reads, writes, lock, notices, name, home }: Parts): Backend
   const failureOf = (thrown: unknown) => postgresFailure(thrown, name);
   /** Number of the last event of the current transaction. Null if the transaction has no events. */
   let appended: number | null = null;
+  const whenConnected = <T>(work: () => Promise<T>): Promise<T> =>
+    withRetry(work, { failureOf, waitOut: ['locked'], windowMs: COMMIT_CHECK_MS });
 
   async function append(trx: Transaction<Tables>, events: NewEventRow[]): Promise<number[]> {
     const numbers = await appendEvents(trx, events);
@@ -149,12 +151,7 @@ function backendOn({ reads, writes, lock, notices, name, home }: Parts): Backend
    */
   async function isCommitted(seq: number): Promise<boolean> {
     const query = writes.selectFrom('events').select('seq').where('seq', '=', seq);
-    const found = await withRetry(() => query.executeTakeFirst(), {
-      failureOf,
-      waitOut: ['locked'],
-      windowMs: COMMIT_CHECK_MS,
-    });
-    return found !== undefined;
+    return (await whenConnected(() => query.executeTakeFirst())) !== undefined;
   }
 
   return {
@@ -167,7 +164,7 @@ function backendOn({ reads, writes, lock, notices, name, home }: Parts): Backend
       await requireRights(writes, name);
       await lock.register(writes, version);
     },
-    leases: hubLeases({ reads, writes, lock, hub: home.id }),
+    leases: hubLeases({ reads, writes, lock, hub: home.id, whenConnected }),
     onNotice: listener => notices.on(listener),
     listHubs: () => listHubs(reads),
     reportHubs: () => reportHubs(reads, { name, own: home.id, ask: expected => notices.ask(expected) }),
