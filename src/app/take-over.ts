@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { cp, mkdir, rename, rm } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { HubState } from '../core/ports/store.ts';
 import { recoverRuns } from '../core/runs/recovery.ts';
@@ -14,11 +15,14 @@ import type { RunParts } from './wire-runs.ts';
 
 /**
  * Whether the home of that hub is here, as a folder of the same user. Another machine may have a home with the same
- * path, so the folder must also have the id of that hub.
+ * path, so the folder must also have the id of that hub. Machines may also share the folder itself, but only the machine
+ * of the hub can see whether its agents are gone.
  */
-export function canReadHome({ home, id }: Pick<HubState, 'home' | 'id'>): boolean {
+export function canReadHome({ home, host, id }: Pick<HubState, 'home' | 'host' | 'id'>): boolean {
   try {
-    return isOwnFolder(home) && readFileSync(join(home, HOME_ID_FILE), 'utf8').trim() === id;
+    return (
+      host === hostname() && isOwnFolder(home) && readFileSync(join(home, HOME_ID_FILE), 'utf8').trim() === id
+    );
   } catch {
     return false; // there is no such folder, or it has no id
   }
