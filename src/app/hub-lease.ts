@@ -46,7 +46,7 @@ interface LeaseEvents {
   onLost(): void;
   /** Whether this hub can read the files of that one. */
   canRead(hub: HubState): boolean;
-  /** False if nothing could be taken over yet. */
+  /** False if nothing could be taken over yet. Called again after an error, also if that hub is back meanwhile. */
   takeOver(hub: HubState, of: { silentMs: number; all: boolean }): Promise<boolean>;
 }
 
@@ -69,6 +69,8 @@ export class HubLease {
   private takingOver: Promise<void> | null = null;
   /** Lost hubs from which this hub has taken what it can. */
   private readonly done = new Set<string>();
+  /** Lost hubs whose takeover has begun and has not succeeded yet. */
+  private readonly begun = new Set<string>();
 
   constructor(ports: LeasePorts) {
     this.ports = ports;
@@ -157,8 +159,10 @@ export class HubLease {
       const silentMs = TAKEOVER_MS + (all ? 0 : READERS_FIRST_MS);
       const isOver = hub.leaseMs !== null && hub.silentMs !== null && hub.silentMs > silentMs;
       if (!isOver) this.done.delete(hub.id);
-      else if (!this.done.has(hub.id) && (await events.takeOver(hub, { silentMs, all })))
-        this.done.add(hub.id);
+      if (this.done.has(hub.id) || !(isOver || this.begun.has(hub.id))) continue;
+      this.begun.add(hub.id);
+      if (await events.takeOver(hub, { silentMs, all })) this.done.add(hub.id);
+      this.begun.delete(hub.id);
     }
   }
 }

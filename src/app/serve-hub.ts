@@ -4,7 +4,7 @@ import type { UserServices } from '../operations/operation.ts';
 import { stopAsAsked } from '../operations/runs/cancel-run.ts';
 import type { HubHome } from './open-home.ts';
 import type { Recovered } from './recover-runs.ts';
-import { canReadHome, takeOver } from './take-over.ts';
+import { canReadHome, Takeovers } from './take-over.ts';
 import type { RunParts } from './wire-runs.ts';
 import type { ViewParts } from './wire-views.ts';
 
@@ -134,11 +134,12 @@ export async function serveHub(
   });
   onStop(stopListening);
   onStop(() => hubCalls.close());
+  const takeovers = new Takeovers(parts, runs);
   parts.lease?.serve({
     onLost: () => void stop('another hub has taken over its runs, or a later hub of its home has started'),
     canRead: canReadHome,
     async takeOver(hub, of) {
-      const isDone = await takeOver(hub, of, parts, runs);
+      const isDone = await takeovers.takeOver(hub, of);
       // The lost hub may not have heard all requests to stop its runs.
       await readOtherHubs(parts, runs, services);
       return isDone;

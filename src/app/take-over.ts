@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { cp, mkdir, rename, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { HubState } from '../core/ports/store.ts';
+import type { HubState, TakenOver } from '../core/ports/store.ts';
 import { recoverRuns } from '../core/runs/recovery.ts';
 import { isSubagentCall } from '../core/subagents/plan-subagent.ts';
 import { isOwnFolder } from '../link/home.ts';
@@ -32,24 +32,47 @@ export function canReadHome({ home, host, id }: Pick<HubState, 'home' | 'host' |
  * Takes over the runs of a hub whose lease is over, and whose agents are therefore gone. If this hub can read the other
  * home, it moves the files of the runs here and recovers them like its own: ended turns are judged by their true end,
  * queued runs start here, waiting runs go on waiting. Otherwise runs that had an agent are lost, and all others wait for
- * the next hub of their home, because only that one has their input. False if that was not possible yet.
+ * the next hub of their home, because only that one has their input.
  */
-export async function takeOver(
+export class Takeovers {
+  private readonly parts: HubHome;
+  private readonly runs: RunParts;
+  /** Runs that this hub owns since a takeover, and has not recovered because of an error. */
+  private readonly unfinished = new Map<string, TakenOver & { all: boolean }>();
+
+  constructor(parts: HubHome, runs: RunParts) {
+    this.parts = parts;
+    this.runs = runs;
+  }
+
+  async takeOver(hub: HubState, of: { silentMs: number; all: boolean }): Promise<boolean> {
+    const left = this.unfinished.get(hub.id);
+    if (!left) {
+      const taken = await this.parts.store.hubLeases!.takeOver(hub.id, of);
+      if (!taken?.runs.length) return taken !== null;
+      this.unfinished.set(hub.id, { ...taken, all: of.all });
+    }
+    await recoverTaken(hub, left ?? this.unfinished.get(hub.id)!, this.parts, this.runs);
+    this.unfinished.delete(hub.id);
+    return true;
+  }
+}
+
+async function recoverTaken(
   hub: HubState,
-  of: { silentMs: number; all: boolean },
+  taken: TakenOver & { all: boolean },
   parts: HubHome,
   runs: RunParts,
-): Promise<boolean> {
+): Promise<void> {
   const { store, clock, files, settings, log } = parts;
   const { runner, executor, engines, inbox, reviews, proposals, integrator } = runs;
-  const taken = await store.hubLeases!.takeOver(hub.id, of);
-  if (!taken?.runs.length) return taken !== null;
   const ids = new Set(taken.runs);
   const from = `${hub.home} on ${hub.host}`;
   log.write('warning', `The hub of ${from} is gone: taking over ${ids.size} runs`);
-  const found = (await store.liveRuns()).filter(({ id }) => ids.has(id));
+  const live = (await store.liveRuns()).filter(({ id }) => ids.has(id));
+  const found = live.filter(({ id }) => !runner.current(id));
   const counts = { watched: 0, ended: 0, requeued: 0, lost: 0 };
-  if (of.all) {
+  if (taken.all) {
     for (const run of found) await moveFiles(run, hub.home, parts);
     await reviews.finishIntents(taken.intents);
     const ports = { clock, store, files, executor, engines, settings: () => settings.all() };
@@ -63,23 +86,22 @@ export async function takeOver(
       counts.lost++;
     }
   await inbox.recover(ids);
-  if (of.all && taken.intents.length > 0) {
+  if (taken.all && taken.intents.length > 0) {
     await proposals.recover();
     await integrator.recover();
   }
-  await reviews.recoverRuns(found);
+  await reviews.recoverRuns(live);
   // The files of these runs are still there, for the next hub of that home.
-  if (!of.all) await store.hubLeases!.giveBack(await endedOf(found, store), hub.id);
+  if (!taken.all) await store.hubLeases!.giveBack(await endedOf(taken.runs, store), hub.id);
   await parts.record({ type: 'hub.recovered', ...counts, from });
   runner.pump();
-  return true;
 }
 
 const lostWith = ({ home, host }: HubState): string =>
   `The hub of ${home} on ${host} is gone, and its agent ended with it. Its output is in that home.`;
 
-async function endedOf(runs: readonly Run[], store: HubHome['store']): Promise<RunId[]> {
-  const now = await Promise.all(runs.map(({ id }) => store.run(id)));
+async function endedOf(ids: readonly RunId[], store: HubHome['store']): Promise<RunId[]> {
+  const now = await Promise.all(ids.map(id => store.run(id)));
   return now.flatMap(run => (run && isEnd(run.status) ? [run.id] : []));
 }
 

@@ -50,16 +50,20 @@ export async function recoverRuns(
 ): Promise<Recovered> {
   const counts: Recovered = { watched: 0, ended: 0, requeued: 0, lost: 0 };
   const toStop = await ports.store.runsAskedToStop();
-  const outcomes = await Promise.all(
+  const outcomes = await Promise.allSettled(
     runs.map(run =>
       recoverRun(run, toStop.has(run.id), runner, ports).catch(thrown => giveUp(run, runner, ports, thrown)),
     ),
   );
   for (const [i, outcome] of outcomes.entries()) {
-    counts[outcome]++;
-    if (outcome === 'requeued') runner.requeue(runs[i]!);
+    if (outcome.status === 'rejected') continue;
+    counts[outcome.value]++;
+    if (outcome.value === 'requeued') runner.requeue(runs[i]!);
   }
   runner.wakeAll();
+  // After an error of the database the caller repeats the recovery of the runs that the runner does not know yet.
+  const failed = outcomes.find(({ status }) => status === 'rejected');
+  if (failed) throw (failed as PromiseRejectedResult).reason;
   return counts;
 }
 
