@@ -94,7 +94,9 @@ describe.each([
     expect(existsSync(join(turns.folder(turn), 'lapsed'))).toBe(true);
   });
 
-  test('runs the agent for as long as the hub renews the lease of all its turns', { tags: ['H6'] }, async () => {
+  test('runs the agent for as long as the hub renews the lease of all its turns', {
+    tags: ['H6'],
+  }, async () => {
     const turn = turns.turn('echo ready; while :; do sleep 0.02; done');
     useHubLease(turns.folder(turn));
     writeHubLease(turns.runsDir, bootSeconds() + 3600);

@@ -16,6 +16,7 @@ const OF_A_HUB: Record<keyof Tables | 'hubs' | 'hub_calls' | 'hub_answers', stri
   ...{ hub_calls: ALL, answers: ALL },
   hub_answers: 'select, insert, delete',
   ...{ listed_servers: ALL, tool_pins: ALL, run_counts: ALL, spending: ALL },
+  running_costs: 'select, insert, update',
   // Events never change.
   events: 'select, insert, delete',
   stop_requests: 'select, insert, update',
