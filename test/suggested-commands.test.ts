@@ -117,6 +117,7 @@ const OWN_WORDS = new Set([
   'depth',
   'days',
   'number',
+  'starts',
   'more',
   'action',
   'key',

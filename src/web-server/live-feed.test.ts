@@ -23,7 +23,7 @@ function eventful(
     for (const listener of listeners) listener(events);
   };
   const store = {
-    onEvents: (listener: (events: Event[]) => void) => {
+    follow: async (listener: (events: Event[]) => void) => {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },

@@ -210,12 +210,15 @@ const COMMANDS: Record<string, string> = {
   'audit verify': 'audit verify',
   'db migrate': 'db migrate',
   'db move': 'db move',
+  'db grant': 'db grant evil --apply',
+  'cluster demo': 'cluster demo --help',
   open: 'open --no-browser',
   up: 'up',
   'hub start': 'hub start',
   'hub stop': 'hub stop --force',
   'hub status': 'hub status',
   'hub log': 'hub log',
+  'hub join': 'hub join postgresql://evil@127.0.0.1:9/evil -y',
   'machines add': 'machines add box evil@localhost',
   'machines ls': 'machines ls',
   'machines doctor': 'machines doctor box',
@@ -265,7 +268,7 @@ const SESSION = [
 
 /** Refused to every agent, whatever its role. */
 const FOR_THE_USER = [
-  ...['trust', 'install', 'prune', 'config set', 'config unset', 'hub stop'],
+  ...['trust', 'install', 'prune', 'config set', 'config unset', 'hub stop', 'hub join'],
   ...['attach', 'worktrees', 'worktrees prune', 'review', 'overlap', 'integrate'],
   ...['mcp add', 'mcp import', 'mcp remove', 'mcp approve', 'mcp tools'],
   ...['open', 'up', 'adopt', 'search', 'events', 'cost', 'comment', 'export'],
@@ -367,7 +370,7 @@ async function commandsOf(path: string[]): Promise<string[]> {
   for (const name of names) {
     const isGroup =
       path.length === 0 &&
-      [...DO_BOTH, 'config', 'conversation', 'db', 'hub', 'machines', 'mcp'].includes(name);
+      [...DO_BOTH, 'cluster', 'config', 'conversation', 'db', 'hub', 'machines', 'mcp'].includes(name);
     if (!isGroup || DO_BOTH.includes(name)) found.push([...path, name].join(' '));
     if (isGroup) found.push(...(await commandsOf([...path, name])));
   }

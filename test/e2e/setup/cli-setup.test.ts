@@ -340,7 +340,7 @@ describe('help', () => {
     // Examples begin with `squad`.
     const commands = [...stdout.matchAll(/^ {2}(?!squad )([a-z]+)/gm)].map(([, name]) => name);
     expect(commands).toEqual(
-      'run reply adopt tell interrupt retry cancel status ls watch show log attach wait search events cost export conversation inbox answer diff comment worktrees review overlap integrate roles context team decisions backlog init trust config demo install doctor completion mcp acp open up prune audit db hub machines help'.split(
+      'run reply adopt tell interrupt retry cancel status ls watch show log attach wait search events cost export conversation inbox answer diff comment worktrees review overlap integrate roles context team decisions backlog init trust config demo install doctor completion mcp acp open up prune audit db cluster hub machines help'.split(
         ' ',
       ),
     );
