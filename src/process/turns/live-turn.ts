@@ -57,13 +57,18 @@ export function watchTurn(watched: WatchedTurn): LiveTurn {
   let killAt = Number.POSITIVE_INFINITY;
   let stopping: Promise<Swept> | null = null;
   let isOver = false;
+  const nothingEnded = (thrown: unknown): Swept => {
+    const what = `turn ${turn.number} of ${turn.runId}`;
+    watched.onError(`Could not end the processes of ${what}: ${(thrown as Error).message}`);
+    return NOTHING;
+  };
 
   async function finish(code: number | null): Promise<TurnEnd> {
     isOver = true;
     const seenAt = Date.now();
     const record = readExitRecord(folder);
     tree.wrapperEnded(record?.at ?? seenAt);
-    const swept = await (stopping ?? endLeftovers(watched, tree, record !== null).catch(() => NOTHING));
+    const swept = await (stopping ?? endLeftovers(watched, tree, record !== null).catch(nothingEnded));
     reportSurvivors(watched, swept);
     return toEnd(folder, turn.runId, code, swept.ended, seenAt);
   }
@@ -77,7 +82,7 @@ export function watchTurn(watched: WatchedTurn): LiveTurn {
       if (!isOver && !hasExitRecord(folder))
         stopping ??= killTree(table, tree, () => killAt, giveUpMs).then(
           survivors => ({ ended: [], survivors }),
-          () => NOTHING,
+          nothingEnded,
         );
     },
     async endInput() {

@@ -9,6 +9,8 @@ import { CHANNEL } from './schema.ts';
 const TAKE_WITHIN = sql.raw(`interval '5 seconds'`);
 /** Time without a sign of the other hub after which it counts as hanging. Longer than several of its signs apart. */
 const SILENT_AFTER = sql.raw(`interval '20 seconds'`);
+/** Age after which a request of a hub that is gone is deleted by any hub. */
+const LEFT_AFTER = sql.raw(`interval '1 day'`);
 
 /** Requests of this hub to others and of others to this one, on the session that holds the lock of this hub. */
 export function hubCallRows(
@@ -28,7 +30,8 @@ export function hubCallRows(
   return {
     reset: async () => {
       await rowsOf(
-        sql`delete from hub_calls where from_hub = ${hub} or (to_hub = ${hub} and seen_at is not null)`,
+        sql`delete from hub_calls where from_hub = ${hub} or (to_hub = ${hub} and seen_at is not null)
+          or (at < clock_timestamp() - ${LEFT_AFTER} and not hub_is_running(from_hub))`,
       );
     },
     send: async ({ id, to, request }) => {
