@@ -59,6 +59,7 @@ describe.each(chosenClis())('%s', { tags: ['G7'] }, name => {
       {
         ...{ engine: name, id: expect.any(String), short: expect.any(String), run: null, openIn: null },
         ...{ title: expect.stringContaining('Remember plums.'), changedAt: expect.any(Number) },
+        canBeForked: FORKS[name] !== null,
       },
     ]);
     return begun[0]!;

@@ -68,7 +68,7 @@ describe('nothing is merged, and the next step is named,', () => {
     const said = (branches: PlannedBranch[]) => blocked({ branches, check: check('failed', 1) });
     expect(said([branch()])).toMatchObject({
       code: 'CHECK_FAILED',
-      suggestions: [expect.stringContaining('output above, then run `squad reply run_a')],
+      suggestions: [expect.stringContaining('output of the check above, then run `squad reply run_a')],
     });
     expect(said([branch(), branch({ runId: 'run_b' as RunId })])?.suggestions[0]).toContain(
       'squad integrate RUN',

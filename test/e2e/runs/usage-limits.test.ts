@@ -227,13 +227,16 @@ describe('with a list of engines', { tags: ['G5'] }, () => {
     await using other = new TestSquad(Object.fromEntries(names.map(name => [name, `value of ${name}`])));
     other.env.SQUAD_AGENTS_DIR = join(squad.root, 'roles');
     other.env.PATH = `${join(other.workspace, 'bin')}:${other.env.PATH}`;
+    // With rules of the user Codex only reads its prompt.
+    other.write('codex-home/rules/default.rules', '');
+    other.env.CODEX_HOME = join(other.workspace, 'codex-home');
     const line = (fields: object) => `echo '${JSON.stringify(fields)}'`;
     const cli = (name: string, version: string, lines: string[]) =>
       other.script(
         `bin/${name}`,
         [
           `case "$*" in --version) echo ${version}; exit;; esac`,
-          `cat > /dev/null; printenv ${names.join(' ')} > env-${name}`,
+          `read -r prompt; printenv ${names.join(' ')} > env-${name}`,
           ...lines,
         ].join('\n'),
       );
