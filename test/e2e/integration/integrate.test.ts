@@ -55,7 +55,7 @@ test('branches of runs are looked at for overlap, tried, checked and merged', { 
   expect(refused).toMatchObject({
     code: 1,
     stdout: expect.stringMatching(/✗ check failed \(exit code 9\)[\s\S]*alone\.txt/),
-    stderr: expect.stringMatching(/Nothing was merged[\s\S]*CHECK_FAILED[\s\S]*output above/),
+    stderr: expect.stringMatching(/Nothing was merged[\s\S]*CHECK_FAILED[\s\S]*output of the check above/),
   });
   expect(await squad.run(['integrate'])).toMatchObject({
     code: 3,
