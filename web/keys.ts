@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { matchOf, stepPressed } from './key-names.ts';
 
 export interface Binding {
@@ -26,7 +26,8 @@ let lastPress = 0;
 export function useKeys(bindings: Binding[]): void {
   const table = useRef({ bindings });
   table.current.bindings = bindings;
-  useEffect(() => {
+  // A layout effect, so that the keys work as soon as their view is visible.
+  useLayoutEffect(() => {
     const mine = table.current;
     tables.unshift(mine);
     return () => void tables.splice(tables.indexOf(mine), 1);

@@ -149,6 +149,8 @@ test('unsent comments are mentioned before the round is approved, and go along w
   await page.keyboard.press('Control+Enter');
   await page.getByText('1 comment not sent yet').waitFor();
   const dialog = page.getByRole('dialog');
+  const bar = page.locator('.decision-bar');
+  await bar.getByRole('button', { name: /^Approve/ }).waitFor();
   await page.keyboard.press('A');
   await dialog.getByText(/1 comment on lines is not sent yet, and approving does not send it/).waitFor();
   await page.keyboard.press('Escape');
@@ -162,10 +164,7 @@ test('unsent comments are mentioned before the round is approved, and go along w
   await dialog.getByText(/approving does not send it/).waitFor();
   await page.keyboard.press('Escape');
   await page.goto(`${webUi.origin}/r/${run}/changes`);
-  await page
-    .locator('.decision-bar')
-    .getByRole('button', { name: /^Send back/ })
-    .click();
+  await bar.getByRole('button', { name: /^Send back/ }).click();
   await dialog.getByLabel('Include 1 comment not sent yet').waitFor();
   await dialog.getByText(`squad comment ${run} src/retry.ts:1 'Three times'`).waitFor();
   await dialog.getByRole('button', { name: 'Send back' }).click();
