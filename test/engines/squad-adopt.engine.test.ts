@@ -129,7 +129,12 @@ describe.each(chosenClis())('%s', { tags: ['G7'] }, name => {
   test('an agent that asks for approvals continues a chat, and a fork of it', async () => {
     const { id } = await chatBegun('to-ask');
     const options = ['--role', 'asker', id];
-    for (const [tag, ...args] of FORKS[name] === 'own' ? [['asks'], ['asks-fork', '--fork']] : [['asks']]) {
+    const canForkAndAsk = FORKS[name] === 'own' && name !== 'opencode';
+    if (FORKS[name] === null || name === 'opencode') {
+      const refused = await it.squad.run(['adopt', '--fork', ...options, 'Say hello', '--json']);
+      expect(JSON.parse(refused.stdout)).toMatchObject({ error: { code: 'INVALID_INPUT' } });
+    }
+    for (const [tag, ...args] of canForkAndAsk ? [['asks'], ['asks-fork', '--fork']] : [['asks']]) {
       const run = await adopt(...args, ...options, `What was it? ${mock([{ text: 'Plums.' }], tag)}`);
       expect(run.error).toBeUndefined();
       expect(run).toMatchObject({ status: 'completed', result: 'Plums.', role_id: 'asker' });
