@@ -26,7 +26,7 @@ export function questionForm(questions: readonly Fields[]): Fields {
   };
 }
 
-/** What the user answered to the question at this place. A question with several choices may have several answers. */
+/** Answers of the user to the question at this place: several if the question allows several choices. */
 export function answersAt(values: Fields, index: number): string[] {
   const value = values[`${index + 1}`];
   return value === undefined ? [] : (Array.isArray(value) ? value : [value]).map(String);

@@ -130,7 +130,7 @@ class Talk {
     return event.ask;
   }
 
-  /** What the next hub finds, which has the lines of both sides and nothing else. */
+  /** State for the next hub, which has the lines of both sides and nothing else. */
   replayed() {
     const driver = this.start();
     for (const line of this.sent) driver.sent(line);

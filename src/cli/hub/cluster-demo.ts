@@ -42,7 +42,7 @@ class ClusterDemo {
   readonly #context: CliContext;
   readonly #signal: AbortSignal;
   readonly #folder = realpathSync(mkdtempSync(join(tmpdir(), 'squad-cluster-')));
-  /** What `remove` has to undo, newest last. */
+  /** Steps that `remove` carries out, in reverse order. */
   readonly #cleanUp: (() => Promise<void>)[] = [];
 
   constructor(context: CliContext, signal: AbortSignal) {

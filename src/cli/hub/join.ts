@@ -1,4 +1,5 @@
 import { asSquadError, SquadError } from '../../schema/error.ts';
+import type { DatabaseFacts } from '../../schema/machines/cluster.ts';
 import { confirmWithUser, mayAsk, readInput } from '../arguments.ts';
 import { type CliContext, printNotes, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -6,17 +7,7 @@ import { withOwnCommand } from '../own-command.ts';
 import { askDatabase } from './database.ts';
 import { stopRunningHub } from './hub.ts';
 
-/** As `inspectDatabase` reports it. */
-interface Facts {
-  database: string;
-  user: string;
-  server: string;
-  tls: { version: string; isVerified: boolean } | null;
-  hubs: number | null;
-  missing: string[];
-}
-
-interface Joined extends Facts {
+interface Joined extends DatabaseFacts {
   home: string;
   file: string;
   /** Number of rows that were moved, by table. Null if nothing was moved. */
@@ -52,7 +43,7 @@ export async function joinCommand(
       suggestions: ['squad hub join postgres://USER@HOST/DATABASE?sslmode=verify-full'],
     });
   // Checked before the hub is stopped. It changes nothing.
-  const facts = await askDatabase<Facts>('inspect', { url });
+  const facts = await askDatabase<DatabaseFacts>('inspect', { url });
   await stopRunningHub();
   const joined = await join(url, facts, options, context);
   if (!joined) return EXIT.failed;
@@ -67,7 +58,7 @@ export async function joinCommand(
 /** Null if the user does not want to join without the runs of the SQLite file. */
 async function join(
   url: string,
-  { database }: Facts,
+  { database }: DatabaseFacts,
   { move = false, yes = false }: JoinOptions,
   context: CliContext,
 ): Promise<Joined | null> {

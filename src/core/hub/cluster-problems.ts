@@ -9,7 +9,7 @@ export interface ClusterProblem {
   /** Id of the hub. Null if the problem concerns several. */
   hub: string | null;
   message: string;
-  /** What the user can do. */
+  /** Next step for the user. */
   next: string;
 }
 

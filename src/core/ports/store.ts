@@ -24,7 +24,7 @@ export interface Change {
   inbox?: InboxItem[];
   /** Lines for running agents, to be inserted. */
   lines?: SentLine[];
-  /** What all hubs of the database share, to be checked for new runs. The change is refused if a limit is reached. */
+  /** Limits and chats that all hubs of the database share. The change is refused if new runs exceed a limit. */
   admission?: Admission;
   events: NewEvent[];
 }
@@ -204,7 +204,7 @@ export interface Store extends BoardStore {
   stopRequests(): Promise<{ runId: RunId; by: string }[]>;
   /** Tells other hubs what the running turns of this one have cost today, if several hubs can use the database. */
   saveRunningCost(usd: number): Promise<void>;
-  /** What running turns of other hubs have cost, as they said since this time. */
+  /** Cost of the running turns of other hubs, of those hubs that saved it since this time. */
   runningCostElsewhere(since: number): Promise<number>;
   /** Stores the final answer of a run for other hubs, if several can use the database. Null removes it. */
   saveAnswer(runId: RunId, answer: string | null): Promise<void>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What a running hub says about itself. */
+/** Facts that a running hub reports about itself. */
 export const HubFacts = z.object({
   version: z.string(),
   pid: z.number(),
@@ -44,3 +44,17 @@ export const ClusterReport = z.object({
   hubs: z.array(HubReport),
 });
 export type ClusterReport = z.infer<typeof ClusterReport>;
+
+/** Facts about a database that a hub can use. */
+export interface DatabaseFacts {
+  database: string;
+  user: string;
+  /** Version of the server. */
+  server: string;
+  /** Null without TLS. Not verified means that the server can be another one than the URL names. */
+  tls: { version: string; isVerified: boolean } | null;
+  /** Number of hubs that have used the database. Null if it has no tables of Squad yet. */
+  hubs: number | null;
+  /** Migrations that the hub will apply. */
+  missing: string[];
+}

@@ -1,5 +1,6 @@
 import { Kysely, PostgresDialect, sql } from 'kysely';
 import { SquadError } from '../../schema/error.ts';
+import type { DatabaseFacts } from '../../schema/machines/cluster.ts';
 import { missingMigrations } from '../migrations.ts';
 import type { Tables } from '../tables.ts';
 import { postgresFailure } from './failure.ts';
@@ -32,20 +33,6 @@ export async function administer<T>(url: string, work: (db: Kysely<Tables>) => P
   } finally {
     await db.destroy();
   }
-}
-
-/** Facts about a database that a hub can use. */
-export interface DatabaseFacts {
-  database: string;
-  user: string;
-  /** Version of the server. */
-  server: string;
-  /** Null without TLS. Not verified means that the server can be another one than the URL names. */
-  tls: { version: string; isVerified: boolean } | null;
-  /** Number of hubs that have used the database. Null if it has no tables of Squad yet. */
-  hubs: number | null;
-  /** Migrations that the hub will apply. */
-  missing: string[];
 }
 
 /** Checks that a hub can use the database, and changes nothing. */
